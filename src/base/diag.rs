@@ -1,0 +1,176 @@
+//! Diagnostics: what went wrong, where, and what to do about it.
+//!
+//! Messages are lower case, without a full stop, and name what was found before what was wanted.
+
+use std::fmt;
+
+use crate::base::codes::Code;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The input is fine; the reader may want to know.
+    Warning,
+    /// The input is wrong.
+    Error,
+    /// The input is right, and this program cannot do it (yet, or for this target).
+    Unsupported,
+    /// This program broke a rule of its own.
+    Internal,
+}
+
+impl Severity {
+    /// The word that opens the printed diagnostic.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Unsupported => "not supported",
+            Self::Internal => "internal error",
+        }
+    }
+}
+
+/// Where in the input it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A place in a text. Line and column count from one, the column in characters.
+    Text {
+        /// Line, from one.
+        line: usize,
+        /// Column in characters, from one.
+        column: usize,
+        /// The whole line.
+        excerpt: String,
+        /// Number of characters to underline, at least one.
+        width: usize,
+    },
+    /// An instruction, printed.
+    Instruction {
+        /// Name of the computation that holds it.
+        computation: String,
+        /// The instruction's text.
+        text: String,
+    },
+    /// A byte offset in binary input.
+    Byte(u64),
+    /// A field or part, named by a path such as `thunks[3].kernel_name`.
+    Path(String),
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Which rule; see [`crate::base::codes`].
+    pub code: Code,
+    /// How bad.
+    pub severity: Severity,
+    /// What was found, and what was wanted.
+    pub message: String,
+    /// Where.
+    pub location: Option<Location>,
+    /// More facts, one line each.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// The result of anything that may find the input wrong.
+pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
+
+impl Diagnostic {
+    fn new(code: Code, severity: Severity, message: impl Into<String>) -> Box<Self> {
+        let message = message.into();
+        Box::new(Self {
+            code,
+            severity,
+            message,
+            location: None,
+            notes: Vec::new(),
+            help: None,
+        })
+    }
+    /// The input is wrong.
+    pub fn error(code: Code, message: impl Into<String>) -> Box<Self> {
+        Self::new(code, Severity::Error, message)
+    }
+    /// The input is right and cannot be handled.
+    pub fn unsupported(code: Code, message: impl Into<String>) -> Box<Self> {
+        Self::new(code, Severity::Unsupported, message)
+    }
+    /// A rule of our own is broken.
+    pub fn internal(code: Code, message: impl Into<String>) -> Box<Self> {
+        Self::new(code, Severity::Internal, message)
+    }
+    /// The reader may want to know.
+    pub fn warning(code: Code, message: impl Into<String>) -> Box<Self> {
+        Self::new(code, Severity::Warning, message)
+    }
+    /// Says where it is.
+    #[must_use]
+    pub fn at(mut self: Box<Self>, location: Location) -> Box<Self> {
+        self.location = Some(location);
+        self
+    }
+    /// Says where it is, unless a place is known already.
+    #[must_use]
+    pub fn or_at(mut self: Box<Self>, location: impl FnOnce() -> Location) -> Box<Self> {
+        self.location.get_or_insert_with(location);
+        self
+    }
+    /// Adds a fact.
+    #[must_use]
+    pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Box<Self> {
+        self.notes.push(note.into());
+        self
+    }
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self: Box<Self>, help: impl Into<String>) -> Box<Self> {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// The plain form, without colour: the one renderer of the project.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}[{}]: {}",
+            self.severity.word(),
+            self.code,
+            self.message
+        )?;
+        match &self.location {
+            None => {}
+            Some(Location::Text {
+                line,
+                column,
+                excerpt,
+                width,
+            }) => {
+                let number = line.to_string();
+                let pad = " ".repeat(number.len());
+                write!(f, "\n{pad}--> line {line}, column {column}")?;
+                write!(f, "\n{pad} |\n{number} | {excerpt}")?;
+                let before = " ".repeat(column.saturating_sub(1));
+                write!(f, "\n{pad} | {before}{}", "^".repeat((*width).max(1)))?;
+            }
+            Some(Location::Instruction { computation, text }) => {
+                write!(f, "\n --> computation `{computation}`\n  |\n  | {text}")?;
+            }
+            Some(Location::Byte(offset)) => write!(f, "\n --> byte {offset}")?,
+            Some(Location::Path(path)) => write!(f, "\n --> {path}")?,
+        }
+        for note in &self.notes {
+            write!(f, "\n  = note: {note}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  = help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}

@@ -1,0 +1,17 @@
+//! Ids, arenas, units and diagnostics. Knows no word of any IR.
+
+pub mod codes;
+pub mod diag;
+pub mod id;
+pub mod units;
+
+pub use codes::Code;
+pub use diag::Diagnostic;
+pub use diag::Location;
+pub use diag::Result;
+pub use diag::Severity;
+pub use id::Arena;
+pub use id::Id;
+pub use id::IdMap;
+pub use id::IdSet;
+pub use units::ByteSize;

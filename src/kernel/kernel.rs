@@ -1,0 +1,72 @@
+//! Kernels: parameters, scratch memory, values and a body.
+
+use crate::base::Arena;
+use crate::define_id;
+use crate::executable::KernelId;
+use crate::executable::Launch;
+use crate::kernel::Block;
+use crate::kernel::Expr;
+use crate::kernel::ExprId;
+use crate::kernel::Scalar;
+
+define_id! {
+    /// A buffer of a kernel: a parameter or scratch memory.
+    pub struct BufId, "b";
+}
+
+/// Where a buffer lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Memory of the device, handed in as a parameter.
+    Global,
+    /// Memory of one workgroup. On a CPU: of the thread that runs the group.
+    Shared,
+    /// Memory of one workitem.
+    Private,
+}
+
+/// A buffer of `count` elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Name, for people.
+    pub name: String,
+    /// Element type as loads and stores see it. Complex arrays are twice as many floats; sub-byte
+    /// and 8-bit float arrays are bytes; `pred` is `i8`.
+    pub elem: Scalar,
+    /// Number of elements.
+    pub count: u64,
+    /// Where it lives.
+    pub space: Space,
+    /// Alignment of the first element in bytes.
+    pub align: u64,
+    /// Whether the kernel writes to it.
+    pub written: bool,
+    /// Whether no other parameter of the kernel overlaps it.
+    pub noalias: bool,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Its id in the executable.
+    pub id: KernelId,
+    /// Symbol name.
+    pub name: String,
+    /// Parameters first (`Space::Global`, in argument order), then scratch buffers.
+    pub buffers: Arena<BufId, Buffer>,
+    /// Size of its launches.
+    pub launch: Launch,
+    /// Values.
+    pub exprs: Arena<ExprId, Expr>,
+    /// Code.
+    pub body: Block,
+}
+
+impl Kernel {
+    /// The parameters, in argument order.
+    pub fn params(&self) -> impl Iterator<Item = (BufId, &Buffer)> {
+        self.buffers
+            .iter()
+            .filter(|(_, b)| b.space == Space::Global)
+    }
+}

@@ -1,0 +1,33 @@
+//! Ahead-of-time compilation of HLO programs for CPUs and GPUs, and the loader that runs them.
+
+#[cfg(feature = "compiler")]
+pub mod analysis;
+pub mod base;
+#[cfg(feature = "compiler")]
+pub mod buffer;
+pub mod bundle;
+pub mod cli;
+pub mod driver;
+#[cfg(feature = "compiler")]
+pub mod emit;
+#[cfg(feature = "reference")]
+pub mod eval;
+pub mod executable;
+#[cfg(feature = "compiler")]
+pub mod front;
+#[cfg(feature = "reference")]
+pub mod hlo;
+#[cfg(feature = "compiler")]
+pub mod kernel;
+pub mod literal;
+#[cfg(feature = "compiler")]
+pub mod llvm;
+#[cfg(feature = "compiler")]
+pub mod passes;
+pub mod proto;
+pub mod runtime;
+#[cfg(feature = "compiler")]
+pub mod schedule;
+pub mod shape;
+pub mod target;
+pub mod wire;

@@ -1,0 +1,17 @@
+//! What a machine is, as data. No probing of the host, no word of LLVM's API.
+
+#[expect(
+    clippy::module_inception,
+    reason = "the room and its central type share the field's word"
+)]
+pub mod target;
+
+pub use target::CapabilitySuffix;
+pub use target::ComputeCapability;
+pub use target::CpuFamily;
+pub use target::CpuSpec;
+pub use target::DeviceSpec;
+pub use target::GpuSpec;
+pub use target::HostMachine;
+pub use target::Platform;
+pub use target::Target;

@@ -1,1 +1,3 @@
-//! Room `analysis`.
+//! Read-only facts about a module.
+
+pub mod scratch;

@@ -1,10 +1,13 @@
 //! Host values of every element type: storage, conversions, comparison, text and array-file forms.
 
+pub mod compare;
+pub mod device_form;
 #[expect(
     clippy::module_inception,
     reason = "the room and its central type share the field's word"
 )]
 pub mod literal;
+pub mod npy;
 
 pub use literal::ArrayLiteral;
 pub use literal::Literal;

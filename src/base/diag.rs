@@ -132,6 +132,26 @@ impl Diagnostic {
     }
 }
 
+/// Characters of a line that are shown; the rest of a longer one is cut.
+const EXCERPT_WIDTH: usize = 160;
+
+/// The part of a long line around `column`, and the column within it.
+fn window(line: &str, column: usize) -> (String, usize) {
+    let line = line.replace('\t', " ");
+    if line.len() <= EXCERPT_WIDTH {
+        return (line, column);
+    }
+    let start = column.saturating_sub(EXCERPT_WIDTH / 2);
+    let mut shown: String = line.chars().skip(start).take(EXCERPT_WIDTH).collect();
+    if start > 0 {
+        shown.insert_str(0, "...");
+    }
+    if line.chars().nth(start + EXCERPT_WIDTH).is_some() {
+        shown.push_str("...");
+    }
+    (shown, column - start + if start > 0 { 3 } else { 0 })
+}
+
 impl fmt::Display for Diagnostic {
     /// The plain form, without colour: the one renderer of the project.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,9 +173,11 @@ impl fmt::Display for Diagnostic {
                 let number = line.to_string();
                 let pad = " ".repeat(number.len());
                 write!(f, "\n{pad}--> line {line}, column {column}")?;
+                let (excerpt, column) = window(excerpt, *column);
                 write!(f, "\n{pad} |\n{number} | {excerpt}")?;
                 let before = " ".repeat(column.saturating_sub(1));
-                write!(f, "\n{pad} | {before}{}", "^".repeat((*width).max(1)))?;
+                let width = (*width).clamp(1, EXCERPT_WIDTH);
+                write!(f, "\n{pad} | {before}{}", "^".repeat(width))?;
             }
             Some(Location::Instruction { computation, text }) => {
                 write!(f, "\n --> computation `{computation}`\n  |\n  | {text}")?;

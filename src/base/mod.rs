@@ -3,6 +3,7 @@
 pub mod codes;
 pub mod diag;
 pub mod id;
+pub mod text;
 pub mod units;
 
 pub use codes::Code;
@@ -14,4 +15,5 @@ pub use id::Arena;
 pub use id::Id;
 pub use id::IdMap;
 pub use id::IdSet;
+pub use text::Cursor;
 pub use units::ByteSize;

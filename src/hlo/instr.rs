@@ -75,6 +75,8 @@ pub struct OpMetadata {
     pub preserve_layout: bool,
     /// Profile types, as numbers.
     pub profile_type: Vec<i32>,
+    /// The payload, as printed.
+    pub metadata_payload: String,
 }
 
 /// How a value is spread over devices.

@@ -81,6 +81,46 @@ pub struct ModuleConfig {
     pub spmd_parameters_shardings: Vec<Sharding>,
 }
 
+/// Source places of instructions; the fields mirror `xla.StackFrameIndexProto`. Ids count from one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "the fields are named as in StackFrameIndexProto"
+)]
+pub struct StackFrameIndex {
+    pub file_names: Vec<String>,
+    pub function_names: Vec<String>,
+    pub file_locations: Vec<FileLocation>,
+    pub stack_frames: Vec<StackFrame>,
+}
+
+/// A place in a source file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "the fields are named as in StackFrameIndexProto"
+)]
+pub struct FileLocation {
+    pub file_name_id: i32,
+    pub function_name_id: i32,
+    pub line: i32,
+    pub end_line: i32,
+    pub column: i32,
+    pub end_column: i32,
+}
+
+/// A place and the frame that called it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "the fields are named as in StackFrameIndexProto"
+)]
+pub struct StackFrame {
+    pub file_location_id: i32,
+    /// 0 when nothing called it.
+    pub parent_frame_id: i32,
+}
+
 /// A whole program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
@@ -104,8 +144,8 @@ pub struct Module {
     pub is_scheduled: bool,
     /// Configuration.
     pub config: ModuleConfig,
-    /// The serialized `StackFrameIndexProto` of the module, kept as it came.
-    pub stack_frame_index: Vec<u8>,
+    /// The tables that `stack_frame_id` of the instructions' metadata points into.
+    pub stack_frames: StackFrameIndex,
     /// Header attributes this program gives no meaning to, name and printed value, in order.
     pub other_attributes: Vec<(String, String)>,
 }

@@ -565,6 +565,7 @@ pub enum Op {
     AsyncStart {
         body: CompId,
         thread: Option<String>,
+        output_to_operand_aliasing: Vec<(Vec<i64>, i64, Vec<i64>)>,
     },
     AsyncUpdate,
     AsyncDone,

@@ -1,6 +1,7 @@
 //! The compiled program as plain data, read by compiler and loader alike.
 
 pub mod alloc;
+pub mod check;
 #[expect(
     clippy::module_inception,
     reason = "the room and its central type share the field's word"

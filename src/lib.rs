@@ -1,4 +1,4 @@
-//! Ahead-of-time compilation of HLO programs for CPUs and GPUs, and the loader that runs them.
+#![doc = include_str!("ARCHITECTURE.md")]
 
 #[cfg(feature = "compiler")]
 pub mod analysis;

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Sets up what building and testing need, on Debian 12. Quick when all of it is there already.
+#
+#   scripts/toolchain.sh build   LLVM 22 and a C compiler
+#   scripts/toolchain.sh test    the same, and a PTX assembler and AArch64 emulation
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(gcc libc6-dev llvm-22-dev)
+[ "${1:-build}" = test ] && packages+=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+if [ "${#missing[@]}" -gt 0 ]; then
+  sudo=()
+  [ "$(id -u)" = 0 ] || sudo=(sudo)
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+fi
+
+# NVIDIA's assembler comes as a Python wheel; it is proprietary, so it is fetched, never shipped.
+if [ "${1:-build}" = test ]; then
+  tools=target/tools
+  if [ ! -x "$tools/ptxas" ]; then
+    mkdir -p "$tools"
+    /usr/bin/python3 -m venv "$tools/venv"
+    "$tools/venv/bin/pip" install -q --disable-pip-version-check nvidia-cuda-nvcc-cu12==12.9.86
+    ln -sf "$(echo "$PWD/$tools"/venv/lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas)" "$tools/ptxas"
+  fi
+fi

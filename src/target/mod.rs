@@ -1,11 +1,14 @@
 //! What a machine is, as data. No probing of the host, no word of LLVM's API.
 
+pub mod host;
 #[expect(
     clippy::module_inception,
     reason = "the room and its central type share the field's word"
 )]
 pub mod target;
 
+pub use host::HostGpu;
+pub use host::HostInfo;
 pub use target::CapabilitySuffix;
 pub use target::ComputeCapability;
 pub use target::CpuFamily;

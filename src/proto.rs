@@ -2,7 +2,32 @@
 
 #![allow(missing_docs, clippy::all, reason = "generated code")]
 
+/// `package stream_executor`
+pub mod stream_executor {
+    include!(concat!(env!("OUT_DIR"), "/stream_executor.rs"));
+}
+
 /// `package xla`
 pub mod xla {
     include!(concat!(env!("OUT_DIR"), "/xla.rs"));
+
+    /// `package xla.buffer_assignment`
+    pub mod buffer_assignment {
+        include!(concat!(env!("OUT_DIR"), "/xla.buffer_assignment.rs"));
+    }
+
+    /// `package xla.cpu`
+    pub mod cpu {
+        include!(concat!(env!("OUT_DIR"), "/xla.cpu.rs"));
+    }
+
+    /// `package xla.gpu`
+    pub mod gpu {
+        include!(concat!(env!("OUT_DIR"), "/xla.gpu.rs"));
+    }
+
+    /// `package xla.ifrt`
+    pub mod ifrt {
+        include!(concat!(env!("OUT_DIR"), "/xla.ifrt.rs"));
+    }
 }

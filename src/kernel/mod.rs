@@ -2,14 +2,12 @@
 //! Knows no word of HLO and none of LLVM.
 
 pub mod build;
-pub mod check;
 pub mod expr;
 #[expect(
     clippy::module_inception,
     reason = "the room and its central type share the field's word"
 )]
 pub mod kernel;
-pub mod print;
 pub mod stmt;
 pub mod ty;
 

@@ -185,7 +185,12 @@ fn loop_shares(
     roots: &[InstrId],
     instr: &Instr,
 ) -> Vec<Share> {
-    let count = |id: InstrId| module.instrs[id].shape.as_array().map(ArrayShape::element_count);
+    let count = |id: InstrId| {
+        module.instrs[id]
+            .shape
+            .as_array()
+            .map(ArrayShape::element_count)
+    };
     if roots.iter().any(|&r| count(r) != count(roots[0])) {
         return Vec::new();
     }
@@ -279,7 +284,11 @@ fn updated_parameter(
     leaf: usize,
 ) -> Option<usize> {
     let update = skip_views(module, roots[leaf]);
-    if leaf > 0 && roots[..leaf].iter().any(|&r| skip_views(module, r) == update) {
+    if leaf > 0
+        && roots[..leaf]
+            .iter()
+            .any(|&r| skip_views(module, r) == update)
+    {
         return None;
     }
     let param = skip_views(module, module.instrs[update].operands[0]);
@@ -316,7 +325,9 @@ fn reads_of_updated_part(
         let updated = module.instrs[written.operands[1]].shape.as_array();
         let same_part = updated.is_some_and(|u| u.dims == *sizes)
             && instr.operands[1..] == written.operands[2..]
-            && module.instrs[instr.operands[0]].shape.same_ignoring_layout(&written.shape);
+            && module.instrs[instr.operands[0]]
+                .shape
+                .same_ignoring_layout(&written.shape);
         if same_part && reads[id] == Reads::Same {
             out.push((id, 0));
         }

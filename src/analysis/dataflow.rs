@@ -287,12 +287,7 @@ impl FlowBuilder<'_> {
         Ok(())
     }
 
-    fn while_loop(
-        &mut self,
-        id: InstrId,
-        condition: CompId,
-        body: CompId,
-    ) -> Result<Vec<ValueId>> {
+    fn while_loop(&mut self, id: InstrId, condition: CompId, body: CompId) -> Result<Vec<ValueId>> {
         let init = self.flow.at[self.module.instrs[id].operands[0]].clone();
         let state = self.fresh(id, ValueKind::State);
         self.enter(condition, id, CallKind::Condition)?;

@@ -292,9 +292,8 @@ impl Walk<'_> {
                 ValueKind::Merge => {
                     let (point, region) = self.definition(id);
                     let closes = self.spans[value.instr].inner.iter();
-                    let mut segments: Vec<_> = closes
-                        .map(|&c| Segment { start: c, end: c })
-                        .collect();
+                    let mut segments: Vec<_> =
+                        closes.map(|&c| Segment { start: c, end: c }).collect();
                     self.cover(region, point, uses, &mut segments);
                     segments
                 }

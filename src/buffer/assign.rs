@@ -301,4 +301,3 @@ impl Assigner<'_> {
         out
     }
 }
-

@@ -110,7 +110,9 @@ impl Classes {
             // The segments of a class only touch, so those that overlap this one are the last that
             // start before it and all that start within it.
             let before = large.range(..start).next_back();
-            for (&other_start, &(other_end, other)) in before.into_iter().chain(large.range(start..=end)) {
+            for (&other_start, &(other_end, other)) in
+                before.into_iter().chain(large.range(start..=end))
+            {
                 if other_end < start {
                     continue;
                 }
@@ -220,4 +222,3 @@ fn loop_depth(module: &Module, flow: &Dataflow, comp: CompId) -> u32 {
     }
     depth
 }
-

@@ -5,8 +5,13 @@
 
 pub mod assign;
 pub mod assignment;
+pub mod check;
 pub mod coalesce;
+pub mod moves;
 pub mod pack;
+pub mod print;
 
 pub use assign::assign;
 pub use assignment::BufferAssignment;
+pub use check::check;
+pub use print::print;

@@ -179,7 +179,9 @@ mod tests {
     fn random_blocks_never_overlap_and_pack_no_worse_than_twice_the_peak() {
         let mut state = 12345u64;
         let mut random = |bound: u64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
             (state >> 33) % bound
         };
         for round in 0..20 {
@@ -204,7 +206,10 @@ mod tests {
                 blocks.iter().filter(here).map(size).sum::<u64>()
             };
             let peak = (0..340).map(at).max().unwrap_or(0);
-            assert!(total < 2 * peak, "round {round}: {total} for a peak of {peak}");
+            assert!(
+                total < 2 * peak,
+                "round {round}: {total} for a peak of {peak}"
+            );
         }
     }
 }

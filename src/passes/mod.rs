@@ -1,1 +1,3 @@
-//! Room `passes`.
+//! Rewrites and their order.
+
+pub mod finish;

@@ -16,6 +16,7 @@ use crate::base::IdMap;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
+use crate::hlo::Op;
 
 /// A computation as a graph; nodes are positions in its instruction list.
 #[derive(Clone, Debug)]
@@ -104,6 +105,9 @@ impl Graph {
                 }
             }
         }
+        if comp == module.entry {
+            self.donation_wishes(module, flow, number, &mut wishes);
+        }
         for (value, node) in wishes {
             if matches!(flow.values()[value].kind, ValueKind::Constant) {
                 continue;
@@ -112,6 +116,37 @@ impl Graph {
                 if reader != node {
                     self.wish(reader, node);
                 }
+            }
+        }
+    }
+
+    /// What makes a result leaf that takes a parameter's memory comes after the parameter's readers.
+    fn donation_wishes(
+        &self,
+        module: &Module,
+        flow: &Dataflow,
+        number: &IdMap<InstrId, u32>,
+        wishes: &mut Vec<(ValueId, u32)>,
+    ) {
+        let entry = module.entry_comp();
+        let leaf_value = |id: InstrId, index: &[usize]| {
+            let leaves = module.instrs[id].shape.leaves();
+            let leaf = leaves.iter().position(|(i, _)| i.as_slice() == index)?;
+            Some(flow.at(id)[leaf])
+        };
+        for (index, target) in &module.input_output_alias {
+            let parameter = entry.params.get(target.parameter);
+            let parameter = parameter.and_then(|&p| leaf_value(p, &target.index));
+            let (Some(parameter), Some(result)) = (parameter, leaf_value(entry.root, index)) else {
+                continue;
+            };
+            let mut maker = flow.values()[result].instr;
+            wishes.push((parameter, number[maker]));
+            while matches!(module.instrs[maker].op, Op::Copy) {
+                maker = flow.values()[flow.at(module.instrs[maker].operands[0])[0]].instr;
+            }
+            if module.instrs[maker].parent == module.entry {
+                wishes.push((parameter, number[maker]));
             }
         }
     }

@@ -34,7 +34,11 @@ pub fn schedule(
     let graph = Graph::new(module, flow, comp);
     let costs = Costs::new(module, flow, comp, &graph, target, peaks);
     let mut best: Option<(u64, Vec<u32>)> = None;
-    for order in [listed(&graph), depth_first(&graph, &costs), greedy(&graph, &costs)] {
+    for order in [
+        listed(&graph),
+        depth_first(&graph, &costs),
+        greedy(&graph, &costs),
+    ] {
         let peak = costs.peak(&graph, &order);
         if best.as_ref().is_none_or(|(lowest, _)| peak < *lowest) {
             best = Some((peak, order));
@@ -91,7 +95,9 @@ impl Costs {
             let number = costs.bytes.len() as u32;
             numbers.insert(value, number);
             costs.bytes.push(frees(value));
-            costs.readers.push(readers.len() as u32 + u32::from(results.contains(&value)));
+            costs
+                .readers
+                .push(readers.len() as u32 + u32::from(results.contains(&value)));
             for &reader in readers {
                 costs.reads[reader as usize].push(number);
             }
@@ -99,7 +105,10 @@ impl Costs {
         for (i, &id) in graph.nodes.iter().enumerate() {
             let op = &module.instrs[id].op;
             costs.structural.push(is_structural(op));
-            let own = flow.at(id).iter().filter(|&&v| flow.values()[v].instr == id);
+            let own = flow
+                .at(id)
+                .iter()
+                .filter(|&&v| flow.values()[v].instr == id);
             costs.defined[i] = own
                 .filter(|&&v| numbers.contains_key(&v) || results.contains(&v))
                 .map(|&v| frees(v))

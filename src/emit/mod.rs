@@ -2,6 +2,24 @@
 
 pub mod request;
 
+pub mod bits;
+pub mod convert;
+pub mod cost;
+pub mod cuts;
+pub mod elemental;
+pub mod elementwise;
+pub mod index;
+pub mod inline;
+pub mod integer;
+pub mod loop_;
+pub mod math;
+pub mod movement;
+pub mod nested;
+pub mod select;
+pub mod setup;
+pub mod small_float;
+pub mod value;
+
 pub use request::Emitted;
 pub use request::EmittedKernel;
 pub use request::KernelRequest;

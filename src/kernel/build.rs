@@ -330,15 +330,23 @@ impl KernelBuilder {
         let b = self.int(self.ty(a), value);
         self.binary(BinaryOp::URem, a, b)
     }
-    /// `a * b + c` rounded once.
+    /// `a * b + c`, rounded once where the target can; see [`ExprKind::Fma`].
     pub fn fma(&mut self, a: ExprId, b: ExprId, c: ExprId) -> ExprId {
+        let (a, b, c) = self.match_lanes3(a, b, c);
+        self.expr(ExprKind::Fma(a, b, c), self.ty(a))
+    }
+    /// `a * b + c`, rounded once on every target.
+    pub fn fma_exact(&mut self, a: ExprId, b: ExprId, c: ExprId) -> ExprId {
+        let (a, b, c) = self.match_lanes3(a, b, c);
+        self.expr(ExprKind::FmaExact(a, b, c), self.ty(a))
+    }
+    fn match_lanes3(&mut self, a: ExprId, b: ExprId, c: ExprId) -> (ExprId, ExprId, ExprId) {
         let lanes = self.ty(a).lanes.max(self.ty(b).lanes).max(self.ty(c).lanes);
-        let (a, b, c) = (
+        (
             self.splat(a, lanes),
             self.splat(b, lanes),
             self.splat(c, lanes),
-        );
-        self.expr(ExprKind::Fma(a, b, c), self.ty(a))
+        )
     }
     /// A relation.
     pub fn cmp(&mut self, op: CmpOp, a: ExprId, b: ExprId) -> ExprId {

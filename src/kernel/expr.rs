@@ -198,8 +198,12 @@ pub enum ExprKind {
     Unary(UnaryOp, ExprId),
     /// A function of two values.
     Binary(BinaryOp, ExprId, ExprId),
-    /// `a * b + c`, rounded once. Floats only.
+    /// `a * b + c`, `f32` or `f64`: rounded once where the target has the instruction (every target
+    /// but x86-64 without FMA), else after each step. For accumulations and polynomials.
     Fma(ExprId, ExprId, ExprId),
+    /// `a * b + c`, `f32` or `f64`, rounded once on every target, slowly where there is no
+    /// instruction. For error-free transformations.
+    FmaExact(ExprId, ExprId, ExprId),
     /// A relation.
     Cmp(CmpOp, ExprId, ExprId),
     /// Lane by lane, the first where the condition holds, else the second. A scalar condition
@@ -291,9 +295,10 @@ impl ExprKind {
             | Self::Insert(a, b, _)
             | Self::Shuffle(a, b, _) => SmallVec::from_slice(&[*a, *b]),
             Self::WarpShuffle { value, lane, .. } => SmallVec::from_slice(&[*value, *lane]),
-            Self::Fma(a, b, c) | Self::Select(a, b, c) | Self::Mma { a, b, c, .. } => {
-                SmallVec::from_slice(&[*a, *b, *c])
-            }
+            Self::Fma(a, b, c)
+            | Self::FmaExact(a, b, c)
+            | Self::Select(a, b, c)
+            | Self::Mma { a, b, c, .. } => SmallVec::from_slice(&[*a, *b, *c]),
         }
     }
     /// Whether it reads memory.

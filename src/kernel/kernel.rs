@@ -69,4 +69,21 @@ impl Kernel {
             .iter()
             .filter(|(_, b)| b.space == Space::Global)
     }
+
+    /// Byte offset of each shared buffer when they lie one after the other, and the total size.
+    ///
+    /// A GPU kernel whose `launch.shared_bytes` is not zero keeps its shared buffers in dynamic
+    /// shared memory with this layout; `launch.shared_bytes` is then at least the total.
+    pub fn shared_layout(&self) -> (Vec<(BufId, u64)>, u64) {
+        let mut offsets = Vec::new();
+        let mut end = 0u64;
+        for (id, buffer) in self.buffers.iter() {
+            if buffer.space == Space::Shared {
+                let start = end.next_multiple_of(buffer.align.max(16));
+                offsets.push((id, start));
+                end = start + buffer.count * buffer.elem.bytes();
+            }
+        }
+        (offsets, end)
+    }
 }

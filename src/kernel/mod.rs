@@ -2,12 +2,14 @@
 //! Knows no word of HLO and none of LLVM.
 
 pub mod build;
+pub mod check;
 pub mod expr;
 #[expect(
     clippy::module_inception,
     reason = "the room and its central type share the field's word"
 )]
 pub mod kernel;
+pub mod print;
 pub mod stmt;
 pub mod ty;
 

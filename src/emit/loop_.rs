@@ -1,0 +1,340 @@
+//! Elementwise loops: every element of one or more results of equal size, each from its operands'
+//! elements.
+//!
+//! On a CPU a nest of loops over the extents that [`crate::emit::cuts`] finds, the innermost in
+//! vectors with an exact tail, the outermost shared out to tasks. On a GPU a flat grid, one vector
+//! a workitem. Results of sub-byte type are written in whole bytes.
+
+use crate::base::Result;
+use crate::emit::cost;
+use crate::emit::cost::pieces;
+use crate::emit::cuts::Cuts;
+use crate::emit::elemental::unsupported;
+use crate::emit::request::Emitted;
+use crate::emit::request::KernelRequest;
+use crate::emit::setup::Body;
+use crate::emit::setup::Setup;
+use crate::emit::value;
+use crate::emit::value::Value;
+use crate::executable::Launch;
+use crate::kernel::Axis;
+use crate::kernel::BinaryOp;
+use crate::kernel::CmpOp;
+use crate::kernel::ExprId;
+use crate::kernel::KernelBuilder;
+use crate::target::Platform;
+
+/// How a loop is cut.
+struct Plan {
+    /// Loop extents, outermost first.
+    extents: Vec<i64>,
+    /// Elements a step.
+    lanes: u16,
+    /// Elements of the results that share a byte, the most of any result.
+    per_byte: i64,
+    /// Whether a result lies over an argument.
+    in_place: bool,
+    /// Tasks wanted.
+    tasks: i64,
+}
+
+/// Emits the loop of a request.
+///
+/// # Errors
+/// `EMIT_UNSUPPORTED` when the body has an op without an elemental form, or results of different
+/// sizes.
+pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
+    let Setup { mut b, body } = Setup::new(request);
+    let total = body.outputs[0].shape.element_count() as i64;
+    let even = |o: &crate::emit::elemental::Source| o.shape.element_count() as i64 == total;
+    if !body.outputs.iter().all(even) {
+        let instr = request.module.instr(request.instr);
+        return Err(unsupported(instr, request.module, request.target)
+            .note("the results have different numbers of elements"));
+    }
+    if total == 0 {
+        return Ok(Emitted::default());
+    }
+    let plan = plan(request, &body, total);
+    let launch = match request.target.platform() {
+        Platform::Cpu => emit_cpu(&mut b, &body, &plan),
+        Platform::Cuda => emit_gpu(&mut b, &body, &plan, total),
+    };
+    body.finish(b, launch)
+}
+
+fn plan(request: &KernelRequest<'_>, body: &Body<'_>, total: i64) -> Plan {
+    let is_leaf = |id| body.el.is_leaf(id);
+    let cuts = Cuts::new(request.module, &is_leaf);
+    let mut extents = cuts.extents(&body.roots);
+    let work = cost::of_body(&body.el, &body.roots);
+    let per_byte = body
+        .outputs
+        .iter()
+        .map(|o| value::per_byte(o.shape.ty) as i64)
+        .max()
+        .unwrap_or(1);
+    if per_byte > 1 && extents.last().is_some_and(|last| last % per_byte != 0) {
+        extents = vec![total];
+    }
+    let lanes = cost::lanes(request.target, work.widest).max(per_byte as u16);
+    let in_place = request
+        .results
+        .iter()
+        .any(|r| request.args.iter().any(|a| a.slice.overlaps(&r.slice)));
+    Plan {
+        extents,
+        lanes,
+        per_byte,
+        in_place,
+        tasks: cost::tasks(request.target, work.per_element * total as u64) as i64,
+    }
+}
+
+/// Computes and writes a run of every result from a row-major position on.
+fn elements(b: &mut KernelBuilder, body: &Body<'_>, position: ExprId, lanes: u16, block: i64) {
+    let el = &body.el;
+    el.scope(|| {
+        let values: Vec<Value> = body
+            .result_values()
+            .iter()
+            .map(|&(root, part)| {
+                let index = el.splits.run_at(b, &el.dims(root), position, lanes, block);
+                el.values(b, root, &index)[part]
+            })
+            .collect();
+        for (output, value) in body.outputs.iter().zip(values) {
+            value::store(b, output.buf, output.shape.ty, position, lanes, value);
+        }
+    });
+}
+
+/// Computes and writes the last elements, fewer than a byte holds.
+fn partial_byte(b: &mut KernelBuilder, body: &Body<'_>, start: i64, count: i64) {
+    let el = &body.el;
+    el.scope(|| {
+        let position = b.index(start);
+        for (output, (root, part)) in body.outputs.iter().zip(body.result_values()) {
+            let values: Vec<Value> = (start..start + count)
+                .map(|i| {
+                    let at = b.index(i);
+                    let index = el.splits.run_at(b, &el.dims(root), at, 1, 1);
+                    el.values(b, root, &index)[part]
+                })
+                .collect();
+            if value::per_byte(output.shape.ty) > 1 {
+                value::store_partial_byte(b, output.buf, output.shape.ty, position, &values);
+                continue;
+            }
+            for (i, value) in values.into_iter().enumerate() {
+                let at = b.index(start + i as i64);
+                value::store(b, output.buf, output.shape.ty, at, 1, value);
+            }
+        }
+    });
+}
+
+fn emit_cpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
+    let (&row, outer) = plan
+        .extents
+        .split_last()
+        .expect("a loop has at least one extent");
+    let rows: i64 = outer.iter().product();
+    if plan.tasks == 1 {
+        let zero = b.index(0);
+        nest(b, body, plan, outer, zero);
+        return Launch::SINGLE;
+    }
+    let workgroups = |count: i64| Launch {
+        workgroups: [count as u64, 1, 1],
+        ..Launch::SINGLE
+    };
+    if rows < plan.tasks * 2 && row >= plan.tasks * i64::from(plan.lanes) * 8 {
+        // Few long rows: every task takes its part of each.
+        let unit = i64::from(plan.lanes) * 4;
+        let part = pieces(pieces(row, plan.tasks), unit) * unit;
+        let count = pieces(row, part);
+        let group = b.workgroup_id(Axis::X);
+        let start = b.mul_const(group, part);
+        let zero = b.index(0);
+        part_of_rows(b, body, plan, outer, zero, (start, part));
+        return workgroups(count);
+    }
+    // The leading loops become one, which is shared out.
+    let mut shared = 1;
+    let mut taken = 0;
+    while taken < outer.len() && shared < plan.tasks * 4 {
+        shared *= outer[taken];
+        taken += 1;
+    }
+    let part = pieces(shared, plan.tasks);
+    let count = pieces(shared, part);
+    let group = b.workgroup_id(Axis::X);
+    let start = b.mul_const(group, part);
+    let end = b.add_const(start, part);
+    let bound = b.index(shared);
+    let end = b.binary(BinaryOp::SMin, end, bound);
+    let step = b.index(1);
+    b.for_loop((start, end, step), |b, var| {
+        nest(b, body, plan, &outer[taken..], var);
+    });
+    workgroups(count)
+}
+
+/// Loops over the outer extents, then a row.
+fn nest(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, outer: &[i64], prefix: ExprId) {
+    match outer.split_first() {
+        None => row(b, body, plan, prefix),
+        Some((&extent, rest)) => b.for_range(extent, 1, |b, var| {
+            let prefix = body.el.splits.join(b, prefix, var, extent);
+            nest(b, body, plan, rest, prefix);
+        }),
+    }
+}
+
+/// The same, for one task's part of each row.
+fn part_of_rows(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan,
+    outer: &[i64],
+    prefix: ExprId,
+    part: (ExprId, i64),
+) {
+    match outer.split_first() {
+        None => row_part(b, body, plan, prefix, part),
+        Some((&extent, rest)) => b.for_range(extent, 1, |b, var| {
+            let prefix = body.el.splits.join(b, prefix, var, extent);
+            part_of_rows(b, body, plan, rest, prefix, part);
+        }),
+    }
+}
+
+impl Plan {
+    fn row(&self) -> i64 {
+        self.extents[self.extents.len() - 1]
+    }
+    /// What a run of that many lanes at a multiple of its length in a row never crosses.
+    fn block(&self, lanes: u16) -> i64 {
+        let lanes = i64::from(lanes);
+        if self.row() % lanes == 0 || self.extents.len() == 1 {
+            lanes
+        } else {
+            self.row()
+        }
+    }
+}
+
+fn row_elements(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan,
+    prefix: ExprId,
+    at: ExprId,
+    lanes: u16,
+) {
+    let position = body.el.splits.join(b, prefix, at, plan.row());
+    let aligned = b
+        .as_const_index(at)
+        .is_none_or(|at| at % i64::from(lanes) == 0);
+    let block = if aligned {
+        plan.block(lanes)
+    } else {
+        plan.row()
+    };
+    elements(b, body, position, lanes, block);
+}
+
+/// One row from its start to its end.
+fn row(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId) {
+    let lanes = i64::from(plan.lanes);
+    let main = plan.row() / lanes * lanes;
+    b.for_range(main, lanes, |b, at| {
+        row_elements(b, body, plan, prefix, at, plan.lanes);
+    });
+    tail(b, body, plan, prefix, main);
+}
+
+/// What is left of a row when no full vector fits.
+fn tail(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId, mut done: i64) {
+    let lanes = i64::from(plan.lanes);
+    let row = plan.row();
+    if row - done > 1 && row >= lanes && !plan.in_place && plan.per_byte == 1 {
+        // One more vector that ends with the row; what it computes twice is the same twice.
+        let at = b.index(row - lanes);
+        row_elements(b, body, plan, prefix, at, plan.lanes);
+        return;
+    }
+    let mut step = lanes / 2;
+    while step >= 1 && done < row {
+        if step < plan.per_byte {
+            partial_byte(b, body, done, row - done);
+            return;
+        }
+        if row - done >= step {
+            let at = b.index(done);
+            row_elements(b, body, plan, prefix, at, step as u16);
+            done += step;
+        } else {
+            step /= 2;
+        }
+    }
+}
+
+/// From `start` of a row, `part` elements or up to its end.
+fn row_part(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan,
+    prefix: ExprId,
+    (start, part): (ExprId, i64),
+) {
+    let lanes = i64::from(plan.lanes);
+    let row = plan.row();
+    let main = row / lanes * lanes;
+    let end = b.add_const(start, part);
+    let bound = b.index(main);
+    let end = b.binary(BinaryOp::SMin, end, bound);
+    let step = b.index(lanes);
+    b.for_loop((start, end, step), |b, at| {
+        row_elements(b, body, plan, prefix, at, plan.lanes);
+    });
+    if main == row {
+        return;
+    }
+    let last = b.index((row - 1) / part * part);
+    let is_last = b.cmp(CmpOp::IEq, start, last);
+    b.if_then(is_last, |b| tail(b, body, plan, prefix, main));
+}
+
+fn emit_gpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, total: i64) -> Launch {
+    let mut lanes = i64::from(plan.lanes);
+    while plan.row() % lanes != 0 && lanes > plan.per_byte {
+        lanes /= 2;
+    }
+    let full = total / lanes;
+    let rest = total % lanes;
+    let block = i64::from(cost::GPU_BLOCK);
+    let items = full + i64::from(rest > 0);
+    let block = block.min(pieces(items, 32) * 32);
+    let group = b.workgroup_id(Axis::X);
+    let item = b.workitem_id(Axis::X);
+    let number = body.el.splits.join(b, group, item, block);
+    let (bound, zero) = (b.index(full), b.index(0));
+    let inside = b.cmp(CmpOp::SLt, number, bound);
+    b.if_then(inside, |b| {
+        let position = body.el.splits.join(b, number, zero, lanes);
+        elements(b, body, position, lanes as u16, lanes);
+    });
+    if rest > 0 {
+        let is_last = b.cmp(CmpOp::IEq, number, bound);
+        b.if_then(is_last, |b| {
+            partial_byte(b, body, full * lanes, rest);
+        });
+    }
+    Launch {
+        workgroups: [pieces(items, block) as u64, 1, 1],
+        workitems: [block as u32, 1, 1],
+        ..Launch::SINGLE
+    }
+}

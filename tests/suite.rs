@@ -1,1 +1,108 @@
-fn main() {}
+//! All data-driven tests: one trial a file and engine.
+//!
+//! Conformance programs ship in `tests/programs`; where `../shared/corpus` is present, or
+//! `XLA_AOT_CORPUS` names a folder, all of that is run as well.
+
+mod conformance;
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use conformance::Case;
+use libtest_mimic::Arguments;
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
+use xla_aot::eval;
+use xla_aot::hlo::Module;
+use xla_aot::wire;
+
+fn main() {
+    let skips = Skips::read();
+    let mut trials = Vec::new();
+    for (name, case) in cases() {
+        let case = Arc::new(case);
+        if !case.is_large() {
+            let case = Arc::clone(&case);
+            trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+/// What engines may not pass yet: engine, start of the case's name, whether that is the whole name.
+struct Skips(Vec<(String, String, bool)>);
+
+impl Skips {
+    fn read() -> Self {
+        let text = fs::read_to_string("tests/skips.txt").expect("the list of skips can be read");
+        let rows = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| {
+                let mut words = line.split_whitespace();
+                let (engine, case) = (words.next()?, words.next()?);
+                let start = case.trim_end_matches('*');
+                Some((
+                    engine.to_owned(),
+                    start.to_owned(),
+                    start.len() == case.len(),
+                ))
+            });
+        Self(rows.collect())
+    }
+
+    fn has(&self, engine: &str, case: &str) -> bool {
+        self.0.iter().any(|(e, start, whole)| {
+            e == engine
+                && if *whole {
+                    case == start
+                } else {
+                    case.starts_with(start.as_str())
+                }
+        })
+    }
+}
+
+/// A trial that must fail with a diagnostic when the case is on the list of skips, else pass.
+fn expecting(
+    skips: &Skips,
+    engine: &str,
+    case: &str,
+    run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let skipped = skips.has(engine, case);
+    Trial::test(format!("{engine}/{case}"), move || match (run(), skipped) {
+        (Ok(()), true) => Err("passes, and is on the list of skips".into()),
+        (Err(_), true) => Ok(()),
+        (result, false) => result,
+    })
+}
+
+/// The programs that ship, and the outside corpus when there is one.
+fn cases() -> Vec<(String, Case)> {
+    let outside = std::env::var_os("XLA_AOT_CORPUS")
+        .map_or_else(|| PathBuf::from("../shared/corpus"), PathBuf::from);
+    let root = if outside.is_dir() {
+        outside
+    } else {
+        PathBuf::from("tests/programs")
+    };
+    Case::all(&root)
+        .into_iter()
+        .map(|case| (format!("{}/{}", case.kind, case.name), case))
+        .collect()
+}
+
+fn read(path: &Path) -> Result<Module, Failed> {
+    let bytes = fs::read(path)?;
+    wire::hlo::decode_any(&bytes).map_err(|d| Failed::from(d.to_string()))
+}
+
+fn evaluate(case: &Case) -> Result<(), Failed> {
+    let module = read(&case.dir.join("program.pb"))?;
+    let inputs = case.inputs(&module)?;
+    let result = eval::evaluate(&module, &inputs).map_err(|d| Failed::from(d.to_string()))?;
+    Ok(case.check(&result)?)
+}

@@ -8,6 +8,7 @@ pub mod device_form;
 )]
 pub mod literal;
 pub mod npy;
+pub mod number;
 
 pub use literal::ArrayLiteral;
 pub use literal::Literal;

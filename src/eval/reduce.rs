@@ -1,0 +1,256 @@
+//! Reduce, map and scan.
+
+use smallvec::smallvec;
+
+use crate::base::Result;
+use crate::eval::bits;
+use crate::eval::elementwise;
+use crate::eval::interpret::Evaluator;
+use crate::eval::interpret::unsupported;
+use crate::eval::scalar_body::ScalarBody;
+use crate::hlo::BinaryOp;
+use crate::hlo::CompId;
+use crate::hlo::Instr;
+use crate::literal::ArrayLiteral;
+use crate::literal::Literal;
+use crate::literal::number::Number;
+use crate::shape::ArrayShape;
+use crate::shape::Dims;
+use crate::shape::PrimitiveType;
+use crate::shape::Shape;
+use crate::shape::index;
+
+/// Combines accumulators with elements by a reducer computation.
+pub(super) struct Reducer {
+    body: CompId,
+    scalar: Option<ScalarBody>,
+    /// The op of a float reducer that is one sum or product: accumulated in f64, rounded at the end.
+    wide: Option<BinaryOp>,
+    types: Vec<PrimitiveType>,
+}
+
+impl Reducer {
+    pub(super) fn new(evaluator: &Evaluator<'_>, body: CompId, types: Vec<PrimitiveType>) -> Self {
+        let scalar = evaluator.scalar_body(body);
+        let wide = scalar
+            .as_ref()
+            .and_then(ScalarBody::monoid)
+            .filter(|op| matches!(op, BinaryOp::Add | BinaryOp::Multiply))
+            .filter(|_| types.iter().all(|ty| ty.is_float()));
+        Self {
+            body,
+            scalar,
+            wide,
+            types,
+        }
+    }
+
+    pub(super) fn combine(
+        &self,
+        evaluator: &mut Evaluator<'_>,
+        accumulators: &mut Vec<Number>,
+        elements: &[Number],
+    ) -> Result<()> {
+        if let Some(op) = self.wide {
+            accumulators[0] =
+                elementwise::binary_number(op, self.types[0], accumulators[0], elements[0]);
+            return Ok(());
+        }
+        let args: Vec<Number> = accumulators.iter().chain(elements).copied().collect();
+        *accumulators = match &self.scalar {
+            Some(body) => body.call(&args),
+            None => {
+                let types = self.types.iter().chain(&self.types).copied();
+                let args: Vec<_> = types.zip(args).collect();
+                evaluator.call_scalars(self.body, &args)?
+            }
+        };
+        Ok(())
+    }
+}
+
+/// The shape of each array of an array or a tuple of arrays.
+pub(super) fn result_shapes(instr: &Instr) -> Result<Vec<&ArrayShape>> {
+    let leaf = |s: &Shape| s.as_array().is_some();
+    match &instr.shape {
+        Shape::Array(array) => Ok(vec![array]),
+        Shape::Tuple(parts) if parts.iter().all(leaf) => {
+            Ok(parts.iter().filter_map(Shape::as_array).collect())
+        }
+        Shape::Tuple(_) | Shape::Token | Shape::Opaque => {
+            Err(unsupported(instr, "this result shape"))
+        }
+    }
+}
+
+/// One array, or a tuple of several.
+pub(super) fn pack(instr: &Instr, mut arrays: Vec<ArrayLiteral>) -> Literal {
+    if instr.shape.is_tuple() {
+        Literal::Tuple(arrays.into_iter().map(Literal::Array).collect())
+    } else {
+        Literal::Array(arrays.remove(0))
+    }
+}
+
+pub(super) fn operand_arrays<'a>(
+    instr: &Instr,
+    operands: &'a [Literal],
+) -> Result<Vec<&'a ArrayLiteral>> {
+    let all: Option<Vec<_>> = operands.iter().map(Literal::as_array).collect();
+    all.ok_or_else(|| unsupported(instr, "an operand that is no array"))
+}
+
+pub(super) fn reduce(
+    evaluator: &mut Evaluator<'_>,
+    instr: &Instr,
+    dims: &[usize],
+    body: CompId,
+    operands: &[Literal],
+) -> Result<Literal> {
+    let arrays = operand_arrays(instr, operands)?;
+    let (inputs, inits) = arrays.split_at(arrays.len() / 2);
+    let shapes = result_shapes(instr)?;
+    // As in XLA, a reduction that combines nothing is a reshape, whatever the initial value.
+    if inputs[0].len() == shapes[0].element_count() && !inputs[0].is_empty() {
+        let same = inputs
+            .iter()
+            .zip(&shapes)
+            .map(|(a, shape)| a.reshaped((*shape).clone()));
+        return Ok(pack(instr, same.collect()));
+    }
+    let types = shapes.iter().map(|s| s.ty).collect();
+    let reducer = Reducer::new(evaluator, body, types);
+    let input_dims = &inputs[0].shape().dims;
+    let strides = index::row_major_strides(input_dims);
+    let kept: Dims = (0..input_dims.len())
+        .filter(|d| !dims.contains(d))
+        .collect();
+    let reduced_sizes: Dims = dims.iter().map(|&d| input_dims[d]).collect();
+    let count = shapes[0].element_count();
+    let mut results: Vec<Vec<Number>> = vec![Vec::with_capacity(count); shapes.len()];
+    for i in 0..count {
+        let at = index::multi_index(&shapes[0].dims, i);
+        let base: usize = kept.iter().zip(&at).map(|(&d, &i)| i * strides[d]).sum();
+        let mut accumulators: Vec<Number> = inits.iter().map(|a| bits::get(a, 0)).collect();
+        let mut inner: Dims = smallvec![0; dims.len()];
+        let mut more = !reduced_sizes.contains(&0);
+        while more {
+            let from = base
+                + dims
+                    .iter()
+                    .zip(&inner)
+                    .map(|(&d, &i)| i * strides[d])
+                    .sum::<usize>();
+            let elements: Vec<Number> = inputs.iter().map(|a| bits::get(a, from)).collect();
+            reducer.combine(evaluator, &mut accumulators, &elements)?;
+            more = index::advance(&reduced_sizes, &mut inner);
+        }
+        for (result, value) in results.iter_mut().zip(accumulators) {
+            result.push(value);
+        }
+    }
+    let built = shapes
+        .iter()
+        .zip(&results)
+        .map(|(shape, values)| bits::build(shape, |i| values[i]));
+    Ok(pack(instr, built.collect()))
+}
+
+pub(super) fn map(
+    evaluator: &mut Evaluator<'_>,
+    instr: &Instr,
+    body: CompId,
+    operands: &[Literal],
+) -> Result<Literal> {
+    let arrays = operand_arrays(instr, operands)?;
+    let shape = result_shapes(instr)?[0];
+    let scalar = evaluator.scalar_body(body);
+    let mut values = Vec::with_capacity(shape.element_count());
+    for i in 0..shape.element_count() {
+        let args: Vec<Number> = arrays.iter().map(|a| bits::get(a, i)).collect();
+        let result = match &scalar {
+            Some(body) => body.call(&args),
+            None => {
+                let args: Vec<_> = arrays.iter().map(|a| a.ty()).zip(args).collect();
+                evaluator.call_scalars(body, &args)?
+            }
+        };
+        values.push(result[0]);
+    }
+    Ok(Literal::Array(bits::build(shape, |i| values[i])))
+}
+
+/// Runs the body once for each position of `dim`: slices and carries in, slices and carries out.
+pub(super) fn scan(
+    evaluator: &mut Evaluator<'_>,
+    instr: &Instr,
+    dim: usize,
+    body: CompId,
+    num_carries: usize,
+    is_reverse: bool,
+    operands: &[Literal],
+) -> Result<Literal> {
+    let (inputs, inits) = operands.split_at(operands.len() - num_carries);
+    let inputs = operand_arrays(instr, inputs)?;
+    let shapes = result_shapes(instr)?;
+    let stacked = &shapes[..shapes.len() - num_carries];
+    let steps = inputs.first().map(|a| a.shape().dims[dim]);
+    let steps = steps
+        .or_else(|| stacked.first().map(|s| s.dims[dim]))
+        .unwrap_or(0);
+    let mut carries = inits.to_vec();
+    let mut slices: Vec<Vec<ArrayLiteral>> = vec![Vec::new(); stacked.len()];
+    for step in 0..steps {
+        let at = if is_reverse { steps - 1 - step } else { step };
+        let mut args: Vec<Literal> = inputs
+            .iter()
+            .map(|a| Literal::Array(take_slice(a, dim, at)))
+            .collect();
+        args.append(&mut carries);
+        let result = evaluator.call(body, &args)?;
+        let parts = match result {
+            Literal::Tuple(parts) => parts,
+            single => vec![single],
+        };
+        for (slot, part) in slices.iter_mut().zip(&parts) {
+            slot.extend(part.as_array().cloned());
+        }
+        carries = parts[stacked.len()..].to_vec();
+    }
+    let mut values: Vec<Literal> = stacked
+        .iter()
+        .zip(slices)
+        .map(|(shape, mut slices)| {
+            if is_reverse {
+                slices.reverse();
+            }
+            Literal::Array(stack(shape, dim, &slices))
+        })
+        .collect();
+    values.append(&mut carries);
+    Ok(if instr.shape.is_tuple() {
+        Literal::Tuple(values)
+    } else {
+        values.remove(0)
+    })
+}
+
+fn take_slice(x: &ArrayLiteral, dim: usize, at: usize) -> ArrayLiteral {
+    let mut dims = x.shape().dims.clone();
+    dims.remove(dim);
+    let shape = ArrayShape::new(x.ty(), dims);
+    bits::gather_bytes(&shape, x, |i| {
+        let mut from = index::multi_index(&shape.dims, i);
+        from.insert(dim, at);
+        index::linear_index(&x.shape().dims, &from)
+    })
+}
+
+fn stack(shape: &ArrayShape, dim: usize, slices: &[ArrayLiteral]) -> ArrayLiteral {
+    bits::build(shape, |i| {
+        let mut at = index::multi_index(&shape.dims, i);
+        let which = at.remove(dim);
+        let slice = &slices[which];
+        bits::get(slice, index::linear_index(&slice.shape().dims, &at))
+    })
+}

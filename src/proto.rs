@@ -31,3 +31,8 @@ pub mod xla {
         include!(concat!(env!("OUT_DIR"), "/xla.ifrt.rs"));
     }
 }
+
+/// `package xla_aot`
+pub mod xla_aot {
+    include!(concat!(env!("OUT_DIR"), "/xla_aot.rs"));
+}

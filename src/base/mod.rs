@@ -3,6 +3,7 @@
 pub mod codes;
 pub mod diag;
 pub mod id;
+pub mod suggest;
 pub mod text;
 pub mod units;
 

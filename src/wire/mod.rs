@@ -6,6 +6,9 @@
 pub mod literal;
 pub mod number;
 pub mod shape;
+pub mod target;
+mod target_schema;
+mod text_proto;
 
 #[cfg(feature = "reference")]
 pub mod hlo;

@@ -12,3 +12,4 @@ pub mod number;
 
 pub use literal::ArrayLiteral;
 pub use literal::Literal;
+pub use number::Number;

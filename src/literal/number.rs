@@ -291,6 +291,21 @@ pub fn int_range(ty: PrimitiveType) -> (i128, i128) {
     }
 }
 
+/// Smallest and largest value of a float type: infinities where it has them, else finite.
+///
+/// # Panics
+/// When `ty` is not a float type.
+pub fn float_range(ty: PrimitiveType) -> (f64, f64) {
+    match Format::of(ty) {
+        None => (power_of_two(-127), power_of_two(127)),
+        Some(format) if format.specials == Specials::Ieee => (f64::NEG_INFINITY, f64::INFINITY),
+        Some(format) => {
+            let max = format.decode(format.max_finite());
+            (-max, max)
+        }
+    }
+}
+
 /// A float as an integer of the type: truncated, saturating, NaN as zero.
 pub fn int_from_f64(ty: PrimitiveType, x: f64) -> i128 {
     let (low, high) = int_range(ty);

@@ -1,0 +1,246 @@
+//! Shapes of reductions, windows, scans and batch normalisation.
+
+use crate::base::Result;
+use crate::hlo::CompId;
+use crate::hlo::WindowDim;
+use crate::hlo::infer::Infer;
+use crate::hlo::infer::agree;
+use crate::hlo::infer::bare;
+use crate::hlo::infer::list;
+use crate::hlo::infer::one_or_tuple;
+use crate::hlo::infer::resized;
+use crate::hlo::infer::text;
+use crate::shape::ArrayShape;
+use crate::shape::Dims;
+use crate::shape::PrimitiveType;
+use crate::shape::Shape;
+
+/// Number of positions of a window dimension over `size` elements; `None` when it overflows.
+///
+/// `dilated(n, d)` is 0 for n = 0, else (n-1)*d+1; positions are
+/// floor((dilated base + padding - dilated window) / stride) + 1, or 0 when the window does not fit.
+pub fn window_positions(window: &WindowDim, size: usize) -> Option<usize> {
+    let dilated = |n: usize, by: i64| match n {
+        0 => 0,
+        n => (n as i128 - 1) * i128::from(by) + 1,
+    };
+    let padding = i128::from(window.padding_low) + i128::from(window.padding_high);
+    let base = dilated(size, window.base_dilation) + padding;
+    let reach = dilated(window.size, window.window_dilation);
+    if base < reach || base <= 0 {
+        return Some(0);
+    }
+    let stride = i128::from(window.stride);
+    if stride <= 0 {
+        return None;
+    }
+    usize::try_from((base - reach) / stride + 1).ok()
+}
+
+impl Infer<'_> {
+    /// Sizes, strides and dilations of a window are positive (reduce_window C4, C6, C8, C10).
+    pub(super) fn window(&self, window: &[WindowDim]) -> Result<()> {
+        for (d, w) in window.iter().enumerate() {
+            for (what, value) in [
+                ("stride", w.stride),
+                ("window dilation", w.window_dilation),
+                ("base dilation", w.base_dilation),
+            ] {
+                self.ensure(value > 0, || {
+                    format!("{what} of window dimension {d} is {value}")
+                })?;
+            }
+            self.ensure(w.size > 0, || format!("window dimension {d} has size zero"))?;
+        }
+        Ok(())
+    }
+
+    /// Inputs of equal sizes and as many scalar initial values of their types.
+    fn inputs_and_inits(&self) -> Result<Vec<&ArrayShape>> {
+        self.at_least(2)?;
+        let count = self.operands.len();
+        self.ensure(count.is_multiple_of(2), || {
+            format!("has {count} operands, not as many initial values as inputs")
+        })?;
+        let n = count / 2;
+        let inputs = self.arrays(0, n)?;
+        for i in 0..n {
+            self.same_sizes(0, inputs[0], i, inputs[i])?;
+            let init = self.scalar(n + i)?;
+            self.same_type(i, inputs[i].ty, n + i, init.ty)?;
+        }
+        Ok(inputs)
+    }
+
+    fn reduction_body(&self, inputs: &[&ArrayShape], body: CompId) -> Result<()> {
+        let types: Vec<PrimitiveType> = inputs.iter().map(|a| a.ty).collect();
+        self.scalar_body(
+            "body",
+            body,
+            &[types.clone(), types.clone()].concat(),
+            &types,
+        )
+    }
+
+    /// reduce C1 to C8.
+    pub(super) fn reduce(&self, dims: &[usize], body: CompId) -> Result<Shape> {
+        let inputs = self.inputs_and_inits()?;
+        self.unique_dims("dimensions", dims, inputs[0].rank())?;
+        self.reduction_body(&inputs, body)?;
+        let kept: Dims = (0..inputs[0].rank())
+            .filter(|d| !dims.contains(d))
+            .collect();
+        let shapes = inputs.iter().map(|array| {
+            let sizes = kept.iter().map(|&d| array.dims[d]).collect();
+            Shape::Array(resized(array, sizes, |d| Some(kept[d])))
+        });
+        Ok(one_or_tuple(shapes.collect()))
+    }
+
+    /// Sizes after a window has gone over an array.
+    fn windowed(&self, window: &[WindowDim], array: &ArrayShape) -> Result<Dims> {
+        self.ensure(window.len() == array.rank(), || {
+            let (found, rank) = (window.len(), array.rank());
+            format!("window has {found} dimensions for an operand of rank {rank}")
+        })?;
+        self.window(window)?;
+        let mut sizes = Dims::new();
+        for (d, (w, &size)) in window.iter().zip(&array.dims).enumerate() {
+            match window_positions(w, size) {
+                Some(n) => sizes.push(n),
+                None => return Err(self.fail(format!("window dimension {d} overflows"))),
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// reduce_window C1 to C16.
+    pub(super) fn reduce_window(&self, window: &[WindowDim], body: CompId) -> Result<Shape> {
+        let inputs = self.inputs_and_inits()?;
+        let sizes = self.windowed(window, inputs[0])?;
+        self.reduction_body(&inputs, body)?;
+        let shapes = inputs
+            .iter()
+            .map(|array| Shape::Array(ArrayShape::new(array.ty, sizes.iter().copied())));
+        Ok(one_or_tuple(shapes.collect()))
+    }
+
+    /// select_and_scatter C1 to C11.
+    pub(super) fn select_and_scatter(
+        &self,
+        window: &[WindowDim],
+        select: CompId,
+        scatter: CompId,
+    ) -> Result<Shape> {
+        self.arity(3)?;
+        let (operand, source, init) = (self.array(0)?, self.array(1)?, self.scalar(2)?);
+        self.same_type(0, operand.ty, 1, source.ty)?;
+        self.same_type(0, operand.ty, 2, init.ty)?;
+        let sizes = self.windowed(window, operand)?;
+        self.ensure(source.dims == sizes, || {
+            let (found, wanted) = (list(&source.dims), list(&sizes));
+            format!("source has dimensions {found} where the window has positions {wanted}")
+        })?;
+        let pair = [operand.ty, operand.ty];
+        self.scalar_body("select", select, &pair, &[PrimitiveType::Pred])?;
+        self.scalar_body("scatter", scatter, &pair, &[operand.ty])?;
+        Ok(Shape::Array(bare(operand)))
+    }
+
+    /// A loop over one dimension (HLO only): inputs then initial carries; the body takes one slice
+    /// of each input and the carries, and gives slices of the outputs and the new carries.
+    pub(super) fn scan(&self, dim: usize, body: CompId, num_carries: usize) -> Result<Shape> {
+        let count = self.operands.len();
+        self.ensure(num_carries <= count, || {
+            format!("carries {num_carries} values but has {count} operands")
+        })?;
+        let inputs = self.arrays(0, count - num_carries)?;
+        self.ensure(!inputs.is_empty(), || "has no input".to_owned())?;
+        let mut wanted = Vec::new();
+        for (i, input) in inputs.iter().enumerate() {
+            self.dim("dimensions", dim, input)?;
+            self.ensure(input.dims[dim] == inputs[0].dims[dim], || {
+                let (found, of) = (input.dims[dim], inputs[0].dims[dim]);
+                format!("input {i} has size {found} in dimension {dim} where input 0 has {of}")
+            })?;
+            let mut slice = bare(input);
+            slice.dims.remove(dim);
+            slice.dynamic.clear();
+            wanted.push(Shape::Array(slice));
+        }
+        for i in inputs.len()..count {
+            wanted.push(self.operand(i)?.without_layout());
+        }
+        let result = self.takes("body", body, &wanted.iter().collect::<Vec<_>>())?;
+        let single = [result.clone()];
+        let parts = result.as_tuple().unwrap_or(&single);
+        self.ensure(parts.len() >= num_carries, || {
+            format!(
+                "body gives {} values for {num_carries} carries",
+                parts.len()
+            )
+        })?;
+        let outputs = parts.len() - num_carries;
+        let mut shapes = Vec::new();
+        for (i, part) in parts.iter().enumerate() {
+            if i >= outputs {
+                let carry = &wanted[inputs.len() + i - outputs];
+                self.ensure(agree(part, carry), || {
+                    format!("body turns carry {} into {}", text(carry), text(part))
+                })?;
+                shapes.push(part.without_layout());
+                continue;
+            }
+            let stacked = part.as_array().filter(|a| dim <= a.rank()).map(|a| {
+                let mut dims = a.dims.clone();
+                dims.insert(dim, inputs[0].dims[dim]);
+                Shape::array(a.ty, dims)
+            });
+            shapes.push(stacked.ok_or_else(|| {
+                self.fail(format!(
+                    "output {} cannot be stacked in dimension {dim}",
+                    text(part)
+                ))
+            })?);
+        }
+        Ok(if result.is_tuple() {
+            Shape::Tuple(shapes)
+        } else {
+            one_or_tuple(shapes)
+        })
+    }
+
+    /// batch_norm_training, batch_norm_inference and batch_norm_grad (0, 1, 2): C1 to C7.
+    pub(super) fn batch_norm(&self, feature_index: usize, which: usize) -> Result<Shape> {
+        let counts = [3, 5, 5];
+        self.arity(counts[which])?;
+        let operand = self.array(0)?;
+        self.dim("feature_index", feature_index, operand)?;
+        self.ensure(operand.ty.is_float(), || {
+            format!("is not defined for element type {}", operand.ty)
+        })?;
+        let features = operand.dims[feature_index];
+        let per_feature = if which == 2 { 1..4 } else { 1..counts[which] };
+        for i in per_feature {
+            let array = self.array(i)?;
+            self.same_type(0, operand.ty, i, array.ty)?;
+            self.ensure(array.dims.as_slice() == [features], || {
+                format!(
+                    "operand {i} has dimensions {} instead of {{{features}}}",
+                    list(&array.dims)
+                )
+            })?;
+        }
+        let result = Shape::Array(bare(operand));
+        let row = Shape::array(operand.ty, [features]);
+        if which == 1 {
+            return Ok(result);
+        }
+        if which == 2 {
+            let grad = self.array(4)?;
+            self.same_type(0, operand.ty, 4, grad.ty)?;
+            self.same_sizes(0, operand, 4, grad)?;
+        }
+        Ok(Shape::Tuple(vec![result, row.clone(), row]))
+    }
+}

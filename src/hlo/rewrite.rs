@@ -1,0 +1,321 @@
+//! Replacing instructions, dropping dead ones, cloning computations, compacting modules.
+//!
+//! A pass asks a [`Rewriter`] to put one instruction in the place of another, as often as it likes,
+//! and [`Rewriter::finish`] then redirects users, roots and control edges, drops what is dead, and
+//! brings each changed computation's list into topological order again. All of it takes time linear
+//! in the size of the changed computations.
+
+use std::collections::BTreeSet;
+
+use smallvec::SmallVec;
+
+use crate::base::Diagnostic;
+use crate::base::IdMap;
+use crate::base::IdSet;
+use crate::base::Result;
+use crate::base::codes;
+use crate::hlo::Builder;
+use crate::hlo::CompId;
+use crate::hlo::Computation;
+use crate::hlo::Instr;
+use crate::hlo::InstrId;
+use crate::hlo::Module;
+use crate::hlo::Op;
+use crate::hlo::infer::agree;
+use crate::hlo::infer::text;
+use crate::hlo::visit;
+
+/// Collects replacements; nothing changes for users until [`Rewriter::finish`].
+#[derive(Debug)]
+pub struct Rewriter<'m> {
+    /// The module. Adding instructions is fine; existing ones are changed by replacing them.
+    pub module: &'m mut Module,
+    replaced: IdMap<InstrId, Option<InstrId>>,
+    /// Pairs (old, user) where the user keeps the old operand.
+    kept: BTreeSet<(InstrId, InstrId)>,
+    touched: IdSet<CompId>,
+    count: usize,
+}
+
+impl<'m> Rewriter<'m> {
+    /// A rewriter without replacements.
+    pub fn new(module: &'m mut Module) -> Self {
+        Self {
+            module,
+            replaced: IdMap::new(),
+            kept: BTreeSet::new(),
+            touched: IdSet::new(),
+            count: 0,
+        }
+    }
+    /// The number of replacements so far.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+    /// Appends to a computation, which `finish` will then put in order.
+    pub fn builder(&mut self, comp: CompId) -> Builder<'_> {
+        self.touched.insert(comp);
+        self.module.builder(comp)
+    }
+    /// Appends to the computation of `id`; new instructions get its metadata.
+    pub fn builder_at(&mut self, id: InstrId) -> Builder<'_> {
+        let comp = self.module.instrs[id].parent;
+        self.builder(comp).like(id)
+    }
+    /// Has `finish` drop what is dead in a computation, even when nothing is replaced there.
+    pub fn touch(&mut self, comp: CompId) {
+        self.touched.insert(comp);
+    }
+    /// Whether `old` has been replaced already.
+    pub fn is_replaced(&self, old: InstrId) -> bool {
+        self.replaced[old].is_some()
+    }
+    /// What stands for `id` after the replacements so far.
+    pub fn resolve(&self, id: InstrId) -> InstrId {
+        let mut at = id;
+        while let Some(next) = self.replaced[at] {
+            at = next;
+        }
+        at
+    }
+    /// Puts `new` in the place of `old`, for every user.
+    ///
+    /// `new` takes over the control predecessors of `old`. Its operands are redirected like those of
+    /// any instruction, so it must not lead to `old` itself: see [`Rewriter::replace_except`].
+    ///
+    /// # Errors
+    /// `XA9001` when shapes or computations differ, or when `new` stands for `old` already.
+    pub fn replace(&mut self, old: InstrId, new: InstrId) -> Result<()> {
+        let (a, b) = (&self.module.instrs[old], &self.module.instrs[new]);
+        if !agree(&a.shape, &b.shape) || a.parent != b.parent {
+            let message = format!(
+                "pass replaces `{}` of shape {} by `{}` of shape {}",
+                a.name,
+                text(&a.shape),
+                b.name,
+                text(&b.shape)
+            );
+            return Err(Diagnostic::internal(codes::INTERNAL, message));
+        }
+        let new = self.resolve(new);
+        if new == old || self.replaced[old].is_some() {
+            let message = format!("pass replaces `{}` twice, or by itself", a.name);
+            return Err(Diagnostic::internal(codes::INTERNAL, message));
+        }
+        self.touched.insert(a.parent);
+        let control = a.control_predecessors.clone();
+        for before in control {
+            let list = &mut self.module.instrs[new].control_predecessors;
+            if before != new && !list.contains(&before) {
+                list.push(before);
+            }
+        }
+        self.replaced.set(old, Some(new));
+        self.count += 1;
+        Ok(())
+    }
+    /// As [`Rewriter::replace`], but `users` (such as a copy that `new` is) keep `old` as operand.
+    ///
+    /// # Errors
+    /// As [`Rewriter::replace`].
+    pub fn replace_except(&mut self, old: InstrId, new: InstrId, users: &[InstrId]) -> Result<()> {
+        self.kept.extend(users.iter().map(|&user| (old, user)));
+        let control = std::mem::take(&mut self.module.instrs[old].control_predecessors);
+        self.replace(old, new)?;
+        self.module.instrs[old].control_predecessors = control;
+        Ok(())
+    }
+    /// Puts what `build` appends in the place of `old`.
+    ///
+    /// # Errors
+    /// Those of `build` and of [`Rewriter::replace`].
+    pub fn replace_with(
+        &mut self,
+        old: InstrId,
+        build: impl FnOnce(&mut Builder<'_>) -> Result<InstrId>,
+    ) -> Result<InstrId> {
+        let new = build(&mut self.builder_at(old))?;
+        self.replace(old, new)?;
+        Ok(new)
+    }
+    /// Puts the body of a call or fusion in its place.
+    ///
+    /// # Errors
+    /// `XA9001` when `call` is neither.
+    pub fn inline(&mut self, call: InstrId) -> Result<InstrId> {
+        let instr = &self.module.instrs[call];
+        let (Op::Call { body, .. } | Op::Fusion { body, .. }) = instr.op else {
+            let message = format!("pass inlines `{}`, which is no call", instr.name);
+            return Err(Diagnostic::internal(codes::INTERNAL, message));
+        };
+        let operands = instr.operands.clone();
+        let comp = instr.parent;
+        self.touched.insert(comp);
+        let new = clone_into(self.module, body, comp, &operands);
+        self.replace(call, new)?;
+        Ok(new)
+    }
+    /// Redirects users, roots and control edges, drops the dead, restores the order. True when an
+    /// instruction was replaced.
+    pub fn finish(self) -> bool {
+        let effects = visit::side_effects(self.module);
+        for comp in self.touched.iter() {
+            let list = self.module.comps[comp].instrs.clone();
+            for &id in &list {
+                let mut instr = std::mem::take(&mut self.module.instrs[id].operands);
+                for operand in &mut instr {
+                    if !self.kept.contains(&(*operand, id)) {
+                        *operand = self.resolve(*operand);
+                    }
+                }
+                self.module.instrs[id].operands = instr;
+                let control = std::mem::take(&mut self.module.instrs[id].control_predecessors);
+                let mut redirected: SmallVec<[InstrId; 0]> = SmallVec::new();
+                for before in control {
+                    let before = self.resolve(before);
+                    if before != id && !redirected.contains(&before) {
+                        redirected.push(before);
+                    }
+                }
+                self.module.instrs[id].control_predecessors = redirected;
+            }
+            let root = self.resolve(self.module.comps[comp].root);
+            self.module.comps[comp].root = root;
+            drop_dead_with(self.module, comp, &effects);
+        }
+        self.count > 0
+    }
+}
+
+/// Drops the instructions of a computation that nothing needs, and restores the order of the rest.
+/// Parameters and side effects stay. True when something was dropped.
+pub fn drop_dead(module: &mut Module, comp: CompId) -> bool {
+    let effects = visit::side_effects(module);
+    drop_dead_with(module, comp, &effects)
+}
+
+fn drop_dead_with(module: &mut Module, comp: CompId, effects: &IdSet<CompId>) -> bool {
+    let computation = &module.comps[comp];
+    let before = computation.instrs.len();
+    let mut live: IdSet<InstrId> = IdSet::new();
+    let mut work = vec![computation.root];
+    for &id in &computation.instrs {
+        let op = &module.instrs[id].op;
+        let mut needed = matches!(op, Op::Parameter { .. }) || visit::op_has_side_effect(op);
+        visit::each_called(op, |callee| needed |= effects.contains(callee));
+        if needed {
+            work.push(id);
+        }
+    }
+    while let Some(id) = work.pop() {
+        if live.insert(id) {
+            let instr = &module.instrs[id];
+            work.extend(instr.operands.iter().chain(&instr.control_predecessors));
+        }
+    }
+    module.comps[comp].instrs.retain(|&id| live.contains(id));
+    let ordered = visit::post_order(module, comp);
+    let dropped = before != ordered.len();
+    module.comps[comp].instrs = ordered;
+    dropped
+}
+
+/// Drops dead instructions in every computation that the entry reaches.
+pub fn drop_dead_everywhere(module: &mut Module) -> bool {
+    let effects = visit::side_effects(module);
+    let mut changed = false;
+    for comp in visit::reachable(module) {
+        changed |= drop_dead_with(module, comp, &effects);
+    }
+    changed
+}
+
+/// Copies the instructions of `from` into `to` with `args` for its parameters; gives what its root
+/// became. The list of `to` is not put in order.
+pub fn clone_into(module: &mut Module, from: CompId, to: CompId, args: &[InstrId]) -> InstrId {
+    let mut map: IdMap<InstrId, Option<InstrId>> = IdMap::new();
+    for (&param, &arg) in module.comps[from].params.iter().zip(args) {
+        map.set(param, Some(arg));
+    }
+    for id in visit::post_order(module, from) {
+        if map[id].is_some() {
+            continue;
+        }
+        let mut copy = module.instrs[id].clone();
+        redirect(&mut copy, &map);
+        copy.name = format!("{}.{}", stem(&copy.name), module.instrs.len());
+        let new = module.builder(to).push_instr(copy);
+        map.set(id, Some(new));
+    }
+    let root = module.comps[from].root;
+    map[root].expect("the root is one of the computation's instructions")
+}
+
+/// A copy of a computation under another name; what it calls is shared.
+pub fn clone_comp(module: &mut Module, from: CompId, name: impl Into<String>) -> CompId {
+    let to = module.new_comp(name);
+    module.comps[to].execution_thread = module.comps[from].execution_thread.clone();
+    let root = clone_into(module, from, to, &[]);
+    module.builder(to).set_root(root);
+    let numbered = |id: &InstrId| match module.instrs[*id].op {
+        Op::Parameter { number, .. } => number,
+        _ => usize::MAX,
+    };
+    let mut params = module.comps[to].params.clone();
+    params.sort_by_key(numbered);
+    module.comps[to].params = params;
+    to
+}
+
+fn redirect(instr: &mut Instr, map: &IdMap<InstrId, Option<InstrId>>) {
+    for operand in &mut instr.operands {
+        *operand = map[*operand].unwrap_or(*operand);
+    }
+    for before in &mut instr.control_predecessors {
+        *before = map[*before].unwrap_or(*before);
+    }
+}
+
+/// A name without the number at its end.
+fn stem(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((stem, number)) if number.bytes().all(|b| b.is_ascii_digit()) => stem,
+        _ => name,
+    }
+}
+
+/// Rebuilds the module with only the computations that the entry reaches, callees before callers,
+/// and only the instructions that stand in them, in order. All ids change.
+pub fn compact(module: &mut Module) {
+    let order = visit::reachable(module);
+    let mut comp_map: IdMap<CompId, Option<CompId>> = IdMap::new();
+    let mut instr_map: IdMap<InstrId, Option<InstrId>> = IdMap::new();
+    let old_instrs = std::mem::take(&mut module.instrs);
+    let old_comps = std::mem::take(&mut module.comps);
+    for comp in order {
+        let old = &old_comps[comp];
+        let new = module.comps.push(Computation {
+            name: old.name.clone(),
+            instrs: Vec::with_capacity(old.instrs.len()),
+            params: Vec::new(),
+            root: old.root,
+            execution_thread: old.execution_thread.clone(),
+        });
+        comp_map.set(comp, Some(new));
+        for &id in &old.instrs {
+            let mut instr = old_instrs[id].clone();
+            redirect(&mut instr, &instr_map);
+            instr.parent = new;
+            instr
+                .op
+                .for_each_called_mut(&mut |callee| *callee = comp_map[*callee].unwrap_or(*callee));
+            let kept = module.instrs.push(instr);
+            module.comps[new].instrs.push(kept);
+            instr_map.set(id, Some(kept));
+        }
+        let moved = |id: InstrId| instr_map[id].unwrap_or(id);
+        module.comps[new].params = old.params.iter().map(|&p| moved(p)).collect();
+        module.comps[new].root = moved(old.root);
+    }
+    module.entry = comp_map[module.entry].unwrap_or(module.entry);
+}

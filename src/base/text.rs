@@ -204,47 +204,49 @@ impl<'a> Cursor<'a> {
         self.pos = end + 1;
         Ok(&self.text[start + 1..end])
     }
-    /// The text from an opening bracket to the one that closes it, both included. Strings inside
-    /// may hold brackets of any kind.
-    pub fn balanced(&mut self) -> Result<&'a str> {
+    /// The text from an opening brace to the one that closes it, both included. Double-quoted
+    /// strings inside may hold braces of any kind.
+    pub fn braced(&mut self) -> Result<&'a str> {
         self.skip_space();
         let start = self.pos;
-        let mut open: Vec<u8> = Vec::new();
-        loop {
-            match self.byte() {
-                0 => return Err(self.error_at(start, "a bracket that is not closed")),
-                byte @ (b'{' | b'(' | b'[') => {
-                    if open.len() >= MAX_NESTING {
-                        return Err(self.too_deep());
-                    }
-                    open.push(byte);
-                    self.pos += 1;
-                }
-                byte @ (b'}' | b')' | b']') => {
-                    let wanted = match open.pop() {
-                        Some(b'{') => b'}',
-                        Some(b'(') => b')',
-                        Some(_) => b']',
-                        None => 0,
-                    };
-                    if wanted != byte {
-                        return Err(self.unexpected("the closing bracket"));
-                    }
-                    self.pos += 1;
-                }
+        if self.byte() != b'{' {
+            return Err(self.unexpected("`{`"));
+        }
+        self.raw_value(|_| false)
+            .map_err(|_| self.error_at(start, "a brace that is not closed"))
+    }
+    /// The text up to a byte outside of brackets that `ends` it, or to the bracket that closes the
+    /// first one when it starts with one. Double-quoted strings may hold anything.
+    pub fn raw_value(&mut self, ends: impl Fn(u8) -> bool) -> Result<&'a str> {
+        self.skip_space();
+        let start = self.pos;
+        let bytes = self.text.as_bytes();
+        let braced = self.byte() == b'{';
+        let mut depth = 0usize;
+        while let Some(&byte) = bytes.get(self.pos) {
+            match byte {
+                b'{' => depth += 1,
+                b'(' | b'[' if !braced => depth += 1,
+                b'}' if depth > 0 => depth -= 1,
+                b')' | b']' if !braced && depth > 0 => depth -= 1,
                 b'"' => {
                     self.skip_string()?;
+                    continue;
                 }
-                byte if open.is_empty() => {
-                    debug_assert_ne!(byte, 0);
-                    return Err(self.unexpected("a bracket"));
-                }
-                _ => self.pos += self.rest().chars().next().map_or(1, char::len_utf8),
+                _ if depth == 0 && ends(byte) => break,
+                _ => {}
             }
-            if open.is_empty() {
-                return Ok(&self.text[start..self.pos]);
+            // A byte of a longer character is never one of those above.
+            self.pos += 1;
+            if braced && depth == 0 {
+                break;
             }
         }
+        if depth > 0 {
+            self.pos = start;
+            return Err(self.error_at(start, "a bracket that is not closed"));
+        }
+        Ok(&self.text[start..self.pos])
     }
     /// A list `open item, item, ... close`, possibly empty.
     pub fn list<T>(
@@ -405,6 +407,7 @@ pub fn quote(bytes: &[u8]) -> String {
             b'\\' => out.push_str("\\\\"),
             0x20..0x7f => out.push(char::from(byte)),
             _ => {
+                out.push('\\');
                 for shift in [6, 3, 0] {
                     out.push(char::from(b'0' + (byte >> shift & 7)));
                 }
@@ -464,13 +467,19 @@ mod tests {
     }
 
     #[test]
-    fn balanced_text_heeds_strings_and_depth() {
-        let mut cursor = Cursor::new(r#"{a ("}") [1]} rest"#);
-        assert_eq!(cursor.balanced().unwrap(), r#"{a ("}") [1]}"#);
-        assert!(Cursor::new("{(}").balanced().is_err());
-        assert!(Cursor::new("{").balanced().is_err());
-        let deep = "{".repeat(MAX_NESTING + 1);
-        let error = Cursor::new(&deep).balanced().unwrap_err();
-        assert_eq!(error.code, codes::INPUT_LIMIT);
+    fn raw_text_heeds_strings_and_brackets() {
+        let mut cursor = Cursor::new(r#"{a ("}") [1} rest"#);
+        assert_eq!(cursor.braced().unwrap(), r#"{a ("}") [1}"#);
+        assert!(Cursor::new("{(}{").braced().is_ok());
+        assert!(Cursor::new("{").braced().is_err());
+        assert!(Cursor::new("{\"}").braced().is_err());
+        assert!(Cursor::new("x}").braced().is_err());
+        let mut cursor = Cursor::new("mesh['é'=2,x]{a, b}, c");
+        assert_eq!(
+            cursor.raw_value(|b| b == b',').unwrap(),
+            "mesh['é'=2,x]{a, b}"
+        );
+        let deep = "{".repeat(1_000_000);
+        assert!(Cursor::new(&deep).braced().is_err());
     }
 }

@@ -9,6 +9,7 @@ pub mod device_form;
 pub mod literal;
 pub mod npy;
 pub mod number;
+pub mod text;
 
 pub use literal::ArrayLiteral;
 pub use literal::Literal;

@@ -8,6 +8,7 @@ pub mod layout;
     reason = "the room and its central type share the field's word"
 )]
 pub mod shape;
+pub mod text;
 
 pub use element_type::ElementKind;
 pub use element_type::PrimitiveType;

@@ -1,1 +1,7 @@
-//! Room `front`.
+//! From input bytes to [`crate::hlo::Module`]: what kind of input it is, and one reader a kind.
+
+pub mod detect;
+pub mod hlo_text;
+
+pub use detect::InputFormat;
+pub use detect::read;

@@ -5,6 +5,7 @@ pub mod infer;
 pub mod instr;
 pub mod module;
 pub mod op;
+pub mod print;
 pub mod rewrite;
 pub mod visit;
 

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::hlo::CompId;
 use crate::literal::Literal;
 use crate::shape::Dims;
+use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 macro_rules! named_enum {
@@ -728,6 +729,19 @@ impl Op {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+impl ComparisonType {
+    /// The order that values of an element type have when none is asked for.
+    pub fn default_of(ty: PrimitiveType) -> Self {
+        if ty.is_signed() {
+            Self::Signed
+        } else if ty.is_unsigned() || ty == PrimitiveType::Pred {
+            Self::Unsigned
+        } else {
+            Self::Float
         }
     }
 }

@@ -340,7 +340,11 @@ impl Reader<'_> {
             frontend_attributes: attributes.map(|a| a.map.clone()).unwrap_or_default(),
             backend_config: self.backend_config(proto)?,
             result_accuracy: proto.result_accuracy.as_ref().and_then(accuracy_text),
-            statistics: proto.statistics_viz.as_ref().map(statistics_text),
+            statistics: proto
+                .statistics_viz
+                .as_ref()
+                .filter(|statistics| !statistics.statistics.is_empty())
+                .map(statistics_text),
             origin: proto.original_value.as_ref().map(origin_text),
         };
         Ok((extra != Extra::default()).then_some(extra))

@@ -1,0 +1,200 @@
+//! What kind of input the bytes are, told from their content, and the door to each reader.
+
+use crate::base::Cursor;
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::front::hlo_text;
+use crate::hlo::Module;
+use crate::wire;
+
+/// A kind of program text or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputFormat {
+    /// HLO as text.
+    HloText,
+    /// A serialized `HloModuleProto`, or a message that holds one (`HloProto`, `HloSnapshot`,
+    /// `HloModuleProtoWithConfig`).
+    HloProto,
+    /// StableHLO, MHLO or CHLO as MLIR text.
+    StablehloText,
+    /// StableHLO (VHLO) as MLIR bytecode.
+    StablehloBytecode,
+    /// What `jax.export` serializes: a flatbuffer around bytecode.
+    JaxExport,
+}
+
+impl InputFormat {
+    /// Every format.
+    pub const ALL: &'static [Self] = &[
+        Self::HloText,
+        Self::HloProto,
+        Self::StablehloText,
+        Self::StablehloBytecode,
+        Self::JaxExport,
+    ];
+    /// The name that options take.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HloText => "hlo-text",
+            Self::HloProto => "hlo-proto",
+            Self::StablehloText => "stablehlo-text",
+            Self::StablehloBytecode => "stablehlo-bytecode",
+            Self::JaxExport => "jax-export",
+        }
+    }
+    /// The format of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|format| format.name() == name)
+    }
+    /// What to call it in a message.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::HloText => "HLO text",
+            Self::HloProto => "an HLO proto",
+            Self::StablehloText => "StableHLO text",
+            Self::StablehloBytecode => "StableHLO bytecode",
+            Self::JaxExport => "a jax.export artifact",
+        }
+    }
+}
+
+/// How MLIR bytecode begins.
+const BYTECODE_MAGIC: &[u8] = b"ML\xefR";
+
+/// Bytes in which the bytecode of a `jax.export` artifact must begin, if it is one.
+const EXPORT_HEAD: usize = 1 << 20;
+
+/// Reads a module, in that format or in the one its content shows.
+///
+/// # Errors
+/// `INPUT_KIND` when no format fits or the format is not supported, else what its reader gives.
+pub fn read(bytes: &[u8], format: Option<InputFormat>) -> Result<Module> {
+    let format = match format {
+        Some(format) => format,
+        None => detect(bytes)?,
+    };
+    match format {
+        InputFormat::HloText => match std::str::from_utf8(bytes) {
+            Ok(text) => hlo_text::parse(text.strip_prefix('\u{feff}').unwrap_or(text)),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let message = "HLO text with bytes that are not valid UTF-8";
+                let offset = u64::try_from(at).unwrap_or(u64::MAX);
+                Err(Diagnostic::error(codes::TEXT_SYNTAX, message)
+                    .at(crate::base::Location::Byte(offset)))
+            }
+        },
+        InputFormat::HloProto => wire::hlo::decode_any(bytes),
+        InputFormat::StablehloText | InputFormat::StablehloBytecode | InputFormat::JaxExport => {
+            let message = format!("{} as input", format.description());
+            let help = "give the program as HLO, for instance from \
+                        `jax.jit(f).lower(...).compiler_ir('hlo')`";
+            Err(Diagnostic::unsupported(codes::INPUT_KIND, message).help(help))
+        }
+    }
+}
+
+/// The format that the content shows.
+///
+/// # Errors
+/// `INPUT_KIND` when it shows none.
+pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
+    if bytes.is_empty() {
+        return Err(Diagnostic::error(codes::INPUT_KIND, "the input is empty"));
+    }
+    if bytes.starts_with(BYTECODE_MAGIC) {
+        return Ok(InputFormat::StablehloBytecode);
+    }
+    if let Some(format) = text_format(bytes) {
+        return Ok(format);
+    }
+    // A serialized module starts with the name (or, wrapped, the module): field 1, with a length.
+    if bytes[0] == 0x0a && wire::hlo::decode_any(bytes).is_ok() {
+        return Ok(InputFormat::HloProto);
+    }
+    let head = &bytes[..bytes.len().min(EXPORT_HEAD)];
+    if head
+        .windows(BYTECODE_MAGIC.len())
+        .any(|w| w == BYTECODE_MAGIC)
+    {
+        return Ok(InputFormat::JaxExport);
+    }
+    if bytes[0] == 0x0a {
+        return Ok(InputFormat::HloProto);
+    }
+    let message = "the input is neither HLO text nor an HLO proto";
+    let kinds: Vec<&str> = InputFormat::ALL.iter().map(|f| f.name()).collect();
+    let help = format!("name the format if it is one of {}", kinds.join(", "));
+    Err(Diagnostic::error(codes::INPUT_KIND, message).help(help))
+}
+
+/// The format of a text, when the bytes are one that begins as a program does.
+fn text_format(bytes: &[u8]) -> Option<InputFormat> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        // A broken byte further on does not hide what the text begins with.
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+    };
+    let mut cursor = Cursor::new(text.strip_prefix('\u{feff}').unwrap_or(text));
+    if matches!(cursor.peek(), b'#' | b'"') {
+        return Some(InputFormat::StablehloText);
+    }
+    let percent = cursor.eat("%");
+    match cursor.word()? {
+        "HloModule" | "ENTRY" => Some(InputFormat::HloText),
+        "module" | "builtin.module" if matches!(cursor.peek(), b'@' | b'a' | b'{') => {
+            Some(InputFormat::StablehloText)
+        }
+        "func.func" => Some(InputFormat::StablehloText),
+        _ if percent || matches!(cursor.peek(), b'{' | b'(') => Some(InputFormat::HloText),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_told_from_content() {
+        for (bytes, format) in [
+            (&b"HloModule m\n"[..], InputFormat::HloText),
+            (b"\xef\xbb\xbf// comment\nHloModule", InputFormat::HloText),
+            (b"/* x */ ENTRY e {", InputFormat::HloText),
+            (b"%add (x: f32[]) -> f32[] {", InputFormat::HloText),
+            (b"region.1 {", InputFormat::HloText),
+            (b"HloModule m \xff", InputFormat::HloText),
+            (b"module @jit_f attributes {", InputFormat::StablehloText),
+            (b"#loc = loc(unknown)\nmodule", InputFormat::StablehloText),
+            (
+                b"ML\xefR\x07StableHLO_v1.0.0",
+                InputFormat::StablehloBytecode,
+            ),
+            (b"\x10\0\0\0abcdML\xefR\x07", InputFormat::JaxExport),
+        ] {
+            assert_eq!(
+                detect(bytes).unwrap(),
+                format,
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
+        }
+        for bytes in [&b""[..], b"hello", b"\x00\x01", b"{}"] {
+            assert_eq!(detect(bytes).unwrap_err().code, codes::INPUT_KIND);
+        }
+    }
+
+    #[test]
+    fn other_formats_are_named() {
+        let error = read(b"module @m {}", None).unwrap_err();
+        assert_eq!(error.severity, crate::base::Severity::Unsupported);
+        assert!(error.message.contains("StableHLO text"));
+        assert!(read(b"\x0a\xff\xff", None).is_err());
+        let error = read(b"HloModule m \xff", None).unwrap_err();
+        assert_eq!(error.location, Some(crate::base::Location::Byte(12)));
+    }
+}

@@ -1,0 +1,1 @@
+//! Forms that the corpus lacks.

@@ -2,3 +2,7 @@
 
 #[cfg(feature = "cpu")]
 pub mod cpu;
+pub mod loaded;
+
+pub use loaded::LoadOptions;
+pub use loaded::Loaded;

@@ -26,6 +26,8 @@ use crate::shape::PrimitiveType;
 
 /// Largest number of workgroups of one launch.
 const MAX_WORKGROUPS: u64 = 1 << 40;
+/// Largest size of a padded or dilated dimension, so that index arithmetic cannot overflow.
+const MAX_EXTENT: i128 = 1 << 50;
 /// Largest numbers of workgroups of a CUDA launch along x, y, z.
 const MAX_CUDA_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
 
@@ -65,6 +67,14 @@ fn shaped(kind: &ThunkKind) -> Vec<&ShapedSlice> {
         | ThunkKind::RngSeed(_)
         | ThunkKind::Foreign { .. } => Vec::new(),
     }
+}
+
+/// Whether the runtime computes the result itself, reading operands while it writes.
+fn is_library(kind: &ThunkKind) -> bool {
+    matches!(
+        kind,
+        ThunkKind::Dot(_) | ThunkKind::Convolution(_) | ThunkKind::Fft(_) | ThunkKind::TopK(_)
+    )
 }
 
 impl Checker<'_, '_> {
@@ -117,6 +127,9 @@ impl Checker<'_, '_> {
                     .add(path, format!("{fault} ({:?})", used.slice.alloc));
             }
         }
+        if is_library(kind) {
+            self.separate(kind, path);
+        }
         for shaped in shaped(kind) {
             if let Some(fault) = shape_fault(&shaped.shape) {
                 self.findings.add(path, fault);
@@ -128,6 +141,22 @@ impl Checker<'_, '_> {
                 );
                 self.findings.add(path, message);
             }
+        }
+    }
+
+    /// What the runtime's library writes shares no memory with what it reads.
+    fn separate(&mut self, kind: &ThunkKind, path: &str) {
+        let uses = kind.own_uses();
+        let reads = uses.iter().filter(|u| u.access == Access::Read);
+        let shared = reads.clone().any(|read| {
+            let writes = uses.iter().filter(|u| u.access == Access::Write);
+            writes
+                .clone()
+                .any(|write| read.slice.overlaps(&write.slice))
+        });
+        if shared {
+            self.findings
+                .add(path, "a result shares memory with an operand");
         }
     }
 
@@ -386,6 +415,9 @@ fn convolution_fault(t: &ConvolutionThunk) -> Option<String> {
             + i128::from(w.padding_low)
             + i128::from(w.padding_high);
         let reach = dilate(i128::from(w.size), w.window_dilation);
+        if padded > MAX_EXTENT || reach > MAX_EXTENT {
+            return Some(format!("dimension {d} of the window is out of range"));
+        }
         let wanted = if padded < reach {
             0
         } else {

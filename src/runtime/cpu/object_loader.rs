@@ -351,6 +351,9 @@ impl Image {
         if let Some((place, _)) = self.globals.get(name) {
             return Ok(*place);
         }
+        if name == "_GLOBAL_OFFSET_TABLE_" {
+            return Ok(Place::Inside(self.slots_start));
+        }
         match symbols::address(name) {
             Some(address) => Ok(Place::Outside(address as u64)),
             None if symbol.is_weak() => Ok(Place::Outside(0)),

@@ -1,0 +1,317 @@
+//! A loaded CPU program: code in memory, constants in place, and what is bound for its runs.
+//!
+//! Loading checks that everything the thunks name can be provided. Binding fixes the address of
+//! every allocation and works the thunks out into [`Step`]s, so that a run touches nothing but
+//! those. Temporary memory and outputs live as long as the binding and are used again by each run.
+#![allow(unsafe_code, reason = "turns addresses of loaded code into functions")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::base::Arena;
+use crate::base::Diagnostic;
+use crate::base::Id;
+use crate::base::IdMap;
+use crate::base::Location;
+use crate::base::Result;
+use crate::base::codes;
+use crate::executable::AllocId;
+use crate::executable::AllocKind;
+use crate::executable::Allocation;
+use crate::executable::Executable;
+use crate::executable::KernelId;
+use crate::executable::Signature;
+use crate::executable::ThunkKind;
+use crate::executable::ThunkSequence;
+use crate::literal::ArrayLiteral;
+use crate::literal::device_form;
+use crate::runtime::cpu::call::ComparatorFn;
+use crate::runtime::cpu::call::KernelFn;
+use crate::runtime::cpu::convolution;
+use crate::runtime::cpu::custom_call::CustomCallFn;
+use crate::runtime::cpu::custom_call::CustomCalls;
+use crate::runtime::cpu::dot;
+use crate::runtime::cpu::float_env::DenormalsAreZero;
+use crate::runtime::cpu::memory::Buffer;
+use crate::runtime::cpu::object_loader;
+use crate::runtime::cpu::object_loader::LoadedObjects;
+use crate::runtime::cpu::pool::Pool;
+use crate::runtime::cpu::steps;
+use crate::runtime::cpu::steps::Step;
+use crate::shape::ArrayShape;
+use crate::shape::Shape;
+
+/// A program that can be bound and run.
+pub struct Program {
+    pub(super) signature: Signature,
+    allocs: Arena<AllocId, Allocation>,
+    thunks: ThunkSequence,
+    constants: Vec<Buffer>,
+    pub(super) kernels: IdMap<KernelId, Option<KernelFn>>,
+    pub(super) kernel_names: Vec<String>,
+    pub(super) comparators: BTreeMap<String, ComparatorFn>,
+    pub(super) custom_calls: BTreeMap<String, CustomCallFn>,
+    pub(super) pool: Arc<Pool>,
+    /// Keeps the code mapped.
+    _objects: LoadedObjects,
+}
+
+/// A program with all its memory: ready to run any number of times.
+pub struct Bound<'p> {
+    program: &'p Program,
+    /// One for each allocation; empty for constants, which the program owns.
+    buffers: Vec<Buffer>,
+    steps: Vec<Step>,
+}
+
+impl Program {
+    /// Loads the code of an executable that has passed its check.
+    ///
+    /// # Errors
+    /// `XA8003` when something it needs cannot be provided.
+    pub fn load(
+        executable: &Executable,
+        custom_calls: &dyn CustomCalls,
+        pool: Arc<Pool>,
+    ) -> Result<Self> {
+        let participants = u64::from(executable.replicas) * u64::from(executable.partitions);
+        if participants != 1 {
+            let message = format!("a program of {participants} devices, this loader runs one");
+            return Err(Diagnostic::unsupported(codes::LOAD, message));
+        }
+        let custom_calls = provide(&executable.thunks, custom_calls)?;
+        let images = executable.images.iter();
+        let objects = images.map(|image| (image.name.as_str(), image.code.bytes()));
+        let objects = object_loader::load(objects)?;
+        let mut kernels = IdMap::new();
+        let mut comparators = BTreeMap::new();
+        for (id, kernel) in executable.kernels.iter() {
+            let Some(address) = objects.address(&kernel.name) else {
+                let message = format!("no object defines `{}`", kernel.name);
+                return Err(Diagnostic::error(codes::LOAD, message));
+            };
+            if kernel.is_comparator {
+                // SAFETY: the address is that of a function of loaded code, which the bundle says
+                // is a comparator. That the code is what it says is the trust of running it.
+                let function = unsafe { std::mem::transmute::<usize, ComparatorFn>(address) };
+                comparators.insert(kernel.name.clone(), function);
+            } else {
+                // SAFETY: as above, for a kernel.
+                let function = unsafe { std::mem::transmute::<usize, KernelFn>(address) };
+                kernels.set(id, Some(function));
+            }
+        }
+        let constants = executable.constants.values();
+        let constants = constants.map(|constant| Buffer::from_bytes(&constant.bytes));
+        Ok(Self {
+            signature: executable.signature.clone(),
+            allocs: executable.allocs.clone(),
+            thunks: executable.thunks.clone(),
+            constants: constants.collect::<Result<_>>()?,
+            kernels,
+            kernel_names: executable
+                .kernels
+                .values()
+                .map(|k| k.name.clone())
+                .collect(),
+            comparators,
+            custom_calls,
+            pool,
+            _objects: objects,
+        })
+    }
+
+    /// How it is called.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Threads that work on a run.
+    pub fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// Gives the program memory and these inputs: one array for each array leaf of its parameters.
+    ///
+    /// # Errors
+    /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
+    pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
+        let leaves = parameter_leaves(&self.signature);
+        check_inputs(&leaves, inputs)?;
+        let mut by_leaf = BTreeMap::new();
+        for ((number, index, shape), input) in leaves.iter().zip(inputs) {
+            by_leaf.insert((*number, index.clone()), (*shape, input));
+        }
+        let mut buffers = Vec::with_capacity(self.allocs.len());
+        for allocation in self.allocs.values() {
+            let size = usize::try_from(allocation.size.0).unwrap_or(usize::MAX);
+            buffers.push(match &allocation.kind {
+                AllocKind::Constant(_) | AllocKind::ThreadLocal => Buffer::Empty,
+                AllocKind::Tuple | AllocKind::Owned => Buffer::new(size)?,
+                AllocKind::Parameter { number, index, .. } => {
+                    let mut buffer = Buffer::new(size)?;
+                    if let Some((shape, input)) = by_leaf.get(&(*number, index.clone())) {
+                        device_form::write_device(input, shape, buffer.bytes_mut());
+                    }
+                    buffer
+                }
+            });
+        }
+        let addresses = self.addresses(&buffers);
+        let resolver = steps::Resolver {
+            program: self,
+            addresses: &addresses,
+        };
+        let steps = resolver.sequence(&self.thunks)?;
+        Ok(Bound {
+            program: self,
+            buffers,
+            steps,
+        })
+    }
+
+    fn addresses(&self, buffers: &[Buffer]) -> Vec<*mut u8> {
+        let pairs = self.allocs.values().zip(buffers);
+        pairs
+            .map(|(allocation, buffer)| match allocation.kind {
+                AllocKind::Constant(constant) => self.constants[constant.index()].address(),
+                _ => buffer.address(),
+            })
+            .collect()
+    }
+
+    /// Binds, runs once, and gives the array leaves of the result.
+    ///
+    /// # Errors
+    /// As [`Program::bind`] and [`Bound::execute`].
+    pub fn run(&self, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>> {
+        let mut bound = self.bind(inputs)?;
+        bound.execute()?;
+        bound.outputs()
+    }
+}
+
+impl Bound<'_> {
+    /// Runs the program once. Donated parameters hold a result afterwards, which the next run reads.
+    ///
+    /// # Errors
+    /// `XA8004` when a kernel reports a failure.
+    pub fn execute(&mut self) -> Result<()> {
+        let _environment = DenormalsAreZero::set();
+        // SAFETY: `self` is borrowed exclusively, so nothing else uses the buffers; the steps were
+        // made for their addresses from an executable that passed its check.
+        unsafe { steps::run(&self.steps, self.program) }
+    }
+
+    /// The array leaves of the result.
+    ///
+    /// # Errors
+    /// `XA9001` when the plan and the signature do not fit, which the check rules out.
+    pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
+        let signature = &self.program.signature;
+        let leaves = signature.program.result.leaves().into_iter();
+        let arrays = leaves.filter_map(|(_, leaf)| leaf.as_array());
+        let pairs = signature.outputs.iter().zip(arrays);
+        pairs
+            .map(|(output, shape)| {
+                let buffer = &self.buffers[output.slice.alloc.index()];
+                let start = output.slice.offset as usize;
+                let bytes = buffer
+                    .bytes()
+                    .get(start..start + output.slice.size as usize);
+                let bytes = bytes.ok_or_else(|| {
+                    Diagnostic::internal(codes::INTERNAL, "a result lies outside its buffer")
+                })?;
+                device_form::from_device(bytes, shape)
+            })
+            .collect()
+    }
+
+    /// Bytes of memory the run uses, constants included.
+    pub fn memory(&self) -> usize {
+        let own: usize = self.buffers.iter().map(Buffer::size).sum();
+        let constants: usize = self.program.constants.iter().map(Buffer::size).sum();
+        own + constants
+    }
+}
+
+type ParameterLeaf<'a> = (usize, crate::shape::ShapeIndex, &'a ArrayShape);
+
+/// Parameter number, index within the parameter, and shape of each array leaf, in order.
+pub fn parameter_leaves(signature: &Signature) -> Vec<ParameterLeaf<'_>> {
+    let parameters = signature.program.parameters.iter().enumerate();
+    parameters
+        .flat_map(|(number, shape)| {
+            let leaves = shape.leaves().into_iter();
+            leaves.filter_map(move |(index, leaf)| match leaf {
+                Shape::Array(array) => Some((number, index, array)),
+                Shape::Tuple(_) | Shape::Token | Shape::Opaque => None,
+            })
+        })
+        .collect()
+}
+
+fn check_inputs(leaves: &[ParameterLeaf<'_>], inputs: &[ArrayLiteral]) -> Result<()> {
+    if leaves.len() != inputs.len() {
+        let message = format!("{} inputs, wanted {}", inputs.len(), leaves.len());
+        return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+    }
+    for (i, ((_, _, shape), input)) in leaves.iter().zip(inputs).enumerate() {
+        let given = input.shape();
+        if given.ty != shape.ty || given.dims != shape.dims {
+            let message = format!(
+                "input {i} is {}{:?}, wanted {}{:?}",
+                given.ty,
+                given.dims.as_slice(),
+                shape.ty,
+                shape.dims.as_slice()
+            );
+            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+        }
+    }
+    Ok(())
+}
+
+/// Finds a function for every custom call, and refuses thunks that cannot run.
+fn provide(
+    thunks: &ThunkSequence,
+    custom_calls: &dyn CustomCalls,
+) -> Result<BTreeMap<String, CustomCallFn>> {
+    let mut found = BTreeMap::new();
+    let mut missing = Vec::new();
+    let mut pending = vec![thunks];
+    while let Some(sequence) = pending.pop() {
+        for thunk in &sequence.0 {
+            let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
+            match &thunk.kind {
+                ThunkKind::CustomCall(call) => match custom_calls.find(&call.target) {
+                    Some(function) => {
+                        found.insert(call.target.clone(), function);
+                    }
+                    None => missing.push(format!("`{}`", call.target)),
+                },
+                ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
+                ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
+                ThunkKind::LibraryFusion(_) | ThunkKind::Foreign { .. } => {
+                    let message = format!(
+                        "a `{}` thunk needs a library of its producer",
+                        thunk.kind.name()
+                    );
+                    return Err(at(Diagnostic::unsupported(codes::LOAD, message)));
+                }
+                _ => {}
+            }
+            pending.extend(thunk.kind.nested());
+        }
+    }
+    if missing.is_empty() {
+        return Ok(found);
+    }
+    missing.sort();
+    missing.dedup();
+    let message = format!(
+        "the program calls functions this loader does not have: {}",
+        missing.join(", ")
+    );
+    Err(Diagnostic::unsupported(codes::LOAD, message))
+}

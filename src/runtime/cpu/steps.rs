@@ -1,0 +1,541 @@
+//! Thunks with everything looked up: addresses, functions, plans. Making them, and running them.
+#![allow(unsafe_code, reason = "works on the addresses of a bound program")]
+
+use std::sync::Mutex;
+
+use crate::base::Diagnostic;
+use crate::base::Id;
+use crate::base::Result;
+use crate::base::codes;
+use crate::executable::CollectiveThunk;
+use crate::executable::CollectiveThunkKind;
+use crate::executable::ConvolutionThunk;
+use crate::executable::CustomCallThunk;
+use crate::executable::DotThunk;
+use crate::executable::FftThunk;
+use crate::executable::KernelThunk;
+use crate::executable::ShapedSlice;
+use crate::executable::Slice;
+use crate::executable::SortThunk;
+use crate::executable::Thunk;
+use crate::executable::ThunkKind;
+use crate::executable::ThunkSequence;
+use crate::executable::TopKThunk;
+use crate::runtime::cpu::array::Element;
+use crate::runtime::cpu::call;
+use crate::runtime::cpu::call::KernelArg;
+use crate::runtime::cpu::call::KernelFn;
+use crate::runtime::cpu::convolution;
+use crate::runtime::cpu::copy::CopyPlan;
+use crate::runtime::cpu::custom_call::CustomCall;
+use crate::runtime::cpu::custom_call::CustomCallFn;
+use crate::runtime::cpu::dot;
+use crate::runtime::cpu::fft::FftKind;
+use crate::runtime::cpu::fft::FftPlan;
+use crate::runtime::cpu::program::Program;
+use crate::runtime::cpu::sort;
+use crate::runtime::cpu::sort::SortInput;
+use crate::runtime::cpu::sort::SortPlan;
+use crate::shape::ArrayShape;
+
+/// What XLA's generator starts from.
+const INITIAL_RNG_STATE: u128 = 0x701_2395;
+
+/// Memory of a bound program.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    data: *mut u8,
+    size: usize,
+}
+
+// SAFETY: a block is an address; whoever runs the steps has the program's memory to itself.
+unsafe impl Send for Block {}
+// SAFETY: as above.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// # Safety
+    /// The block's memory lives and is not written while the slice is used.
+    unsafe fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: the caller's promise; all memory of a bound program is initialised.
+        unsafe { std::slice::from_raw_parts(self.data, self.size) }
+    }
+    /// # Safety
+    /// The block's memory lives and nothing else uses it while the slice is used.
+    unsafe fn bytes_mut<'a>(self) -> &'a mut [u8] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.size) }
+    }
+}
+
+/// A shaped block of a custom call.
+type ShapedBlock = (ArrayShape, Block);
+
+/// One thunk, ready to run.
+pub enum Step {
+    /// A launch: function, workgroups, arguments, number of the kernel for messages.
+    Kernel(KernelFn, [u64; 3], Box<[KernelArg]>, usize),
+    /// A copy from the first to the second block.
+    Copy(CopyPlan, Block, Block),
+    /// Fills with a 32-bit value.
+    Memset(Block, u32),
+    /// Writes fixed bytes.
+    Write(Block, Vec<u8>),
+    /// Runs these.
+    Call(Vec<Step>),
+    /// Predicate, condition, body, trip count.
+    While(Block, Vec<Step>, Vec<Step>, Option<u64>),
+    /// Index and branches.
+    Conditional(Block, Vec<Vec<Step>>),
+    /// A sort in place.
+    Sort(Box<SortPlan>),
+    /// A product of the first two blocks into the third.
+    Dot(Box<DotThunk>, [Block; 3]),
+    /// A convolution of the first two blocks into the third.
+    Convolution(Box<ConvolutionThunk>, [Block; 3]),
+    /// A transform of the first block into the second.
+    Fft(Box<FftPlan>, Block, Block),
+    /// The largest elements: sizes, then values, output, indices.
+    TopK([usize; 2], [Block; 3]),
+    /// Writes the state and moves it on.
+    RngState(Block, i64, Mutex<u128>),
+    /// Writes a random seed.
+    RngSeed(Block),
+    /// A function of the host.
+    Custom(Box<CustomStep>),
+}
+
+/// A call of a function of the host.
+pub struct CustomStep {
+    function: CustomCallFn,
+    target: String,
+    config: String,
+    operands: Vec<ShapedBlock>,
+    results: Vec<ShapedBlock>,
+}
+
+// SAFETY: arguments hold addresses of a bound program; see `Block`.
+unsafe impl Send for Step {}
+
+/// Looks things up.
+pub struct Resolver<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Address of each allocation.
+    pub addresses: &'a [*mut u8],
+}
+
+impl Resolver<'_> {
+    /// The steps of a sequence.
+    ///
+    /// # Errors
+    /// `XA9001` for thunks that loading should have refused.
+    pub fn sequence(&self, sequence: &ThunkSequence) -> Result<Vec<Step>> {
+        let thunks = sequence.0.iter();
+        let mut steps = Vec::with_capacity(sequence.0.len());
+        for thunk in thunks {
+            self.thunk(thunk, &mut steps)?;
+        }
+        Ok(steps)
+    }
+
+    fn block(&self, slice: &Slice) -> Block {
+        let base = self.addresses[slice.alloc.index()];
+        Block {
+            data: base.wrapping_add(slice.offset as usize),
+            size: slice.size as usize,
+        }
+    }
+
+    fn shaped(&self, slices: &[Option<ShapedSlice>]) -> Vec<ShapedBlock> {
+        let slices = slices.iter().flatten();
+        slices
+            .map(|s| (s.shape.clone(), self.block(&s.slice)))
+            .collect()
+    }
+
+    fn thunk(&self, thunk: &Thunk, steps: &mut Vec<Step>) -> Result<()> {
+        let step = match &thunk.kind {
+            ThunkKind::Kernel(kernel) => self.kernel(kernel)?,
+            ThunkKind::Copy(copy) => Step::Copy(
+                CopyPlan::new(&copy.source.shape, &copy.destination.shape),
+                self.block(&copy.source.slice),
+                self.block(&copy.destination.slice),
+            ),
+            ThunkKind::Memset { destination, value } => {
+                Step::Memset(self.block(destination), *value)
+            }
+            ThunkKind::Call(sequence) => Step::Call(self.sequence(sequence)?),
+            ThunkKind::While(w) => Step::While(
+                self.block(&w.predicate),
+                self.sequence(&w.condition)?,
+                self.sequence(&w.body)?,
+                w.trip_count,
+            ),
+            ThunkKind::Conditional(c) => {
+                let branches = c.branches.iter().map(|branch| self.sequence(branch));
+                Step::Conditional(
+                    self.block(&c.branch_index),
+                    branches.collect::<Result<_>>()?,
+                )
+            }
+            ThunkKind::Sort(sort) => Step::Sort(Box::new(self.sort(sort)?)),
+            ThunkKind::Dot(d) => {
+                let blocks = [&d.lhs, &d.rhs, &d.out].map(|s| self.block(&s.slice));
+                Step::Dot(d.clone(), blocks)
+            }
+            ThunkKind::Convolution(c) => {
+                let blocks = [&c.input, &c.kernel, &c.output].map(|s| self.block(&s.slice));
+                Step::Convolution(c.clone(), blocks)
+            }
+            ThunkKind::Fft(fft) => self.fft(fft, steps)?,
+            ThunkKind::TopK(thunk) => self.top_k(thunk),
+            ThunkKind::CustomCall(call) => self.custom_call(call)?,
+            ThunkKind::Collective(collective) => return self.collective(collective, steps),
+            ThunkKind::ReplicaId(slice) | ThunkKind::PartitionId(slice) => {
+                Step::Write(self.block(slice), vec![0; 4])
+            }
+            ThunkKind::RngGetAndUpdateState { state, delta } => {
+                Step::RngState(self.block(state), *delta, Mutex::new(INITIAL_RNG_STATE))
+            }
+            ThunkKind::RngSeed(slice) => Step::RngSeed(self.block(slice)),
+            ThunkKind::LibraryFusion(_) | ThunkKind::Foreign { .. } => {
+                return Err(refused_too_late(thunk.kind.name()));
+            }
+        };
+        steps.push(step);
+        Ok(())
+    }
+
+    fn kernel(&self, thunk: &KernelThunk) -> Result<Step> {
+        let function = self.program.kernels[thunk.kernel];
+        let function = function.ok_or_else(|| refused_too_late("kernel"))?;
+        let args = thunk.args.iter().chain(&thunk.results);
+        let args = args.map(|shaped| {
+            let block = self.block(&shaped.slice);
+            KernelArg {
+                data: block.data,
+                size: block.size as u64,
+            }
+        });
+        let number = thunk.kernel.index();
+        Ok(Step::Kernel(
+            function,
+            thunk.launch.workgroups,
+            args.collect(),
+            number,
+        ))
+    }
+
+    fn sort(&self, thunk: &SortThunk) -> Result<SortPlan> {
+        let comparator = self.program.comparators.get(&thunk.comparator);
+        let comparator = comparator.ok_or_else(|| refused_too_late("sort"))?;
+        let first = thunk
+            .inputs
+            .first()
+            .ok_or_else(|| refused_too_late("sort"))?;
+        let inputs = thunk.inputs.iter().map(|input| SortInput {
+            data: self.block(&input.slice).data,
+            width: input.shape.ty.byte_width(),
+        });
+        let dimension = usize::try_from(thunk.dimension).map_err(|_| refused_too_late("sort"))?;
+        Ok(SortPlan::new(
+            *comparator,
+            inputs.collect(),
+            &first.shape,
+            dimension,
+        ))
+    }
+
+    /// The library transforms dense row-major arrays only.
+    fn fft(&self, thunk: &FftThunk, _steps: &mut Vec<Step>) -> Result<Step> {
+        let is_dense = |s: &ShapedSlice| s.shape.layout_or_default().is_row_major();
+        if !is_dense(&thunk.input) || !is_dense(&thunk.output) {
+            let message = "an `fft` of arrays that are not row-major";
+            return Err(Diagnostic::unsupported(codes::LOAD, message));
+        }
+        let kind = FftKind::from_number(thunk.kind).ok_or_else(|| refused_too_late("fft"))?;
+        let lengths: Vec<usize> = thunk.lengths.iter().map(|&n| n as usize).collect();
+        let complex = if thunk.input.shape.ty.is_complex() {
+            thunk.input.shape.ty
+        } else {
+            thunk.output.shape.ty
+        };
+        let plan = FftPlan::new(kind, &lengths, complex);
+        let (input, output) = (
+            self.block(&thunk.input.slice),
+            self.block(&thunk.output.slice),
+        );
+        Ok(Step::Fft(Box::new(plan), input, output))
+    }
+
+    fn top_k(&self, thunk: &TopKThunk) -> Step {
+        let sizes = [thunk.input_size as usize, thunk.k as usize];
+        let blocks = [&thunk.values, &thunk.output, &thunk.indices].map(|s| self.block(s));
+        Step::TopK(sizes, blocks)
+    }
+
+    fn custom_call(&self, thunk: &CustomCallThunk) -> Result<Step> {
+        let function = self.program.custom_calls.get(&thunk.target);
+        Ok(Step::Custom(Box::new(CustomStep {
+            function: *function.ok_or_else(|| refused_too_late("custom-call"))?,
+            target: thunk.target.clone(),
+            config: thunk.backend_config.clone(),
+            operands: self.shaped(&thunk.operands),
+            results: self.shaped(&thunk.results),
+        })))
+    }
+
+    /// With one participant every collective hands its operand on, except that nothing arrives where
+    /// a permutation sends nothing.
+    fn collective(&self, thunk: &CollectiveThunk, steps: &mut Vec<Step>) -> Result<()> {
+        let receives = match &thunk.kind {
+            CollectiveThunkKind::CollectivePermute { pairs } => pairs.contains(&(0, 0)),
+            CollectiveThunkKind::AllGather
+            | CollectiveThunkKind::AllReduce { .. }
+            | CollectiveThunkKind::AllToAll
+            | CollectiveThunkKind::ReduceScatter { .. }
+            | CollectiveThunkKind::CollectiveBroadcast => true,
+        };
+        for (source, destination) in thunk.sources.iter().zip(&thunk.destinations) {
+            let (from, to) = (self.block(&source.slice), self.block(&destination.slice));
+            if from.size != to.size {
+                let message = "a collective whose result differs in size from its operand";
+                return Err(Diagnostic::unsupported(codes::LOAD, message));
+            }
+            steps.push(if receives {
+                Step::Copy(CopyPlan::Bytes(from.size), from, to)
+            } else {
+                Step::Write(to, vec![0; to.size])
+            });
+        }
+        Ok(())
+    }
+}
+
+fn refused_too_late(kind: &str) -> Box<Diagnostic> {
+    let message = format!("a `{kind}` thunk passed loading and cannot run");
+    Diagnostic::internal(codes::INTERNAL, message)
+}
+
+/// Runs steps one after the other.
+///
+/// # Safety
+/// The steps were resolved for memory that lives, that holds what an executable that passed its
+/// check has in it, and that nothing else uses during the call.
+pub unsafe fn run(steps: &[Step], program: &Program) -> Result<()> {
+    for step in steps {
+        // SAFETY: the caller's promise.
+        unsafe { run_step(step, program) }?;
+    }
+    Ok(())
+}
+
+/// # Safety
+/// As for [`run`]. The check has made sure that blocks written by a library do not overlap the
+/// blocks it reads.
+unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
+    let pool = &program.pool;
+    match step {
+        Step::Kernel(function, workgroups, args, number) => {
+            // SAFETY: the caller's promise.
+            if unsafe { call::launch(*function, *workgroups, args, pool) }? {
+                return Ok(());
+            }
+            let name = program.kernel_names.get(*number);
+            let name = name.map_or("?", String::as_str);
+            let message = format!("kernel `{name}` reported a failure");
+            Err(Diagnostic::error(codes::RUN, message))
+        }
+        Step::Copy(plan, source, destination) => {
+            // SAFETY: the check made both blocks as large as the shapes, and apart or equal.
+            unsafe { plan.run(source.data, destination.data, pool) }
+        }
+        Step::Memset(block, value) => {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { block.bytes_mut() };
+            for word in bytes.chunks_exact_mut(4) {
+                word.copy_from_slice(&value.to_le_bytes());
+            }
+            Ok(())
+        }
+        Step::Write(block, value) => {
+            // SAFETY: the caller's promise.
+            unsafe { block.bytes_mut() }.copy_from_slice(value);
+            Ok(())
+        }
+        // SAFETY: the caller's promise.
+        Step::Call(steps) => unsafe { run(steps, program) },
+        Step::While(predicate, condition, body, trip_count) => {
+            // SAFETY: the caller's promise.
+            unsafe { run_while(*predicate, condition, body, *trip_count, program) }
+        }
+        Step::Conditional(index, branches) => {
+            // SAFETY: the caller's promise.
+            let branch = select(unsafe { index.bytes() }, branches.len());
+            // SAFETY: the caller's promise.
+            unsafe { run(&branches[branch], program) }
+        }
+        // SAFETY: the caller's promise.
+        Step::Sort(plan) => unsafe { plan.run(pool) },
+        Step::Dot(thunk, [lhs, rhs, out]) => {
+            // SAFETY: the caller's promise, and `out` overlaps neither operand.
+            let (lhs, rhs, out) = unsafe { (lhs.bytes(), rhs.bytes(), out.bytes_mut()) };
+            dot::run(thunk, lhs, rhs, out, pool)
+        }
+        Step::Convolution(thunk, [input, kernel, output]) => {
+            // SAFETY: as for dots.
+            let (input, kernel, output) =
+                unsafe { (input.bytes(), kernel.bytes(), output.bytes_mut()) };
+            convolution::run(thunk, input, kernel, output, pool)
+        }
+        Step::Fft(plan, input, output) => {
+            // SAFETY: as for dots.
+            let (input, output) = unsafe { (input.bytes(), output.bytes_mut()) };
+            plan.run(input, output, pool)
+        }
+        Step::TopK([size, k], [values, output, indices]) => {
+            // SAFETY: as for dots.
+            let (values, output, indices) =
+                unsafe { (values.bytes(), output.bytes_mut(), indices.bytes_mut()) };
+            run_top_k([*size, *k], values, output, indices);
+            Ok(())
+        }
+        Step::RngState(block, delta, state) => {
+            let mut state = state.lock().unwrap_or_else(|e| e.into_inner());
+            // SAFETY: the caller's promise.
+            unsafe { block.bytes_mut() }.copy_from_slice(&state.to_le_bytes());
+            *state = state.wrapping_add_signed(i128::from(*delta));
+            Ok(())
+        }
+        Step::RngSeed(block) => {
+            // SAFETY: the caller's promise.
+            random_seed(unsafe { block.bytes_mut() });
+            Ok(())
+        }
+        // SAFETY: the caller's promise.
+        Step::Custom(step) => unsafe { run_custom(step) },
+    }
+}
+
+/// # Safety
+/// As for [`run`].
+unsafe fn run_while(
+    predicate: Block,
+    condition: &[Step],
+    body: &[Step],
+    trip_count: Option<u64>,
+    program: &Program,
+) -> Result<()> {
+    if let Some(count) = trip_count {
+        for _ in 0..count {
+            // SAFETY: the caller's promise.
+            unsafe { run(body, program) }?;
+        }
+        return Ok(());
+    }
+    loop {
+        // SAFETY: the caller's promise; the predicate is one byte.
+        let goes_on = unsafe {
+            run(condition, program)?;
+            predicate.bytes()[0] != 0
+        };
+        if !goes_on {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { run(body, program) }?;
+    }
+}
+
+/// The branch an index names: a pred (true is the first), or an s32 (out of range is the last).
+fn select(index: &[u8], branches: usize) -> usize {
+    match index.first_chunk::<4>() {
+        Some(word) => {
+            let branch = usize::try_from(i32::from_le_bytes(*word)).ok();
+            branch.filter(|b| *b < branches).unwrap_or(branches - 1)
+        }
+        None => usize::from(index.first() == Some(&0)),
+    }
+}
+
+fn run_top_k([size, k]: [usize; 2], values: &[u8], output: &mut [u8], indices: &mut [u8]) {
+    let values: Vec<f32> = values.chunks_exact(4).map(f32::load).collect();
+    let count = output.len() / 4;
+    let (mut found, mut places) = (vec![0.0; count], vec![0; count]);
+    sort::top_k(&values, size, k, &mut found, &mut places);
+    for (value, bytes) in found.iter().zip(output.chunks_exact_mut(4)) {
+        value.store(bytes);
+    }
+    for (place, bytes) in places.iter().zip(indices.chunks_exact_mut(4)) {
+        place.store(bytes);
+    }
+}
+
+/// Fills with random bytes that are not all zero.
+fn random_seed(bytes: &mut [u8]) {
+    // SAFETY: the call writes at most that many bytes.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    let complete = usize::try_from(got) == Ok(bytes.len());
+    if !complete || bytes.iter().all(|&b| b == 0) {
+        bytes.fill(1);
+    }
+}
+
+/// # Safety
+/// As for [`run`]. Results of one call do not overlap each other.
+unsafe fn run_custom(step: &CustomStep) -> Result<()> {
+    let overlaps = |a: &Block, b: &Block| {
+        let (a_start, b_start) = (a.data as usize, b.data as usize);
+        a_start < b_start + b.size && b_start < a_start + a.size
+    };
+    // An operand that shares memory with a result is copied out of its way.
+    let copies: Vec<Option<Vec<u8>>> = step
+        .operands
+        .iter()
+        .map(|(_, operand)| {
+            let is_shared = step
+                .results
+                .iter()
+                .any(|(_, result)| overlaps(operand, result));
+            // SAFETY: the caller's promise.
+            is_shared.then(|| unsafe { operand.bytes() }.to_vec())
+        })
+        .collect();
+    let operands = step
+        .operands
+        .iter()
+        .zip(&copies)
+        .map(|((shape, block), copy)| {
+            let bytes = match copy {
+                Some(copy) => copy.as_slice(),
+                // SAFETY: the caller's promise; no result overlaps it.
+                None => unsafe { block.bytes() },
+            };
+            (shape, bytes)
+        });
+    let results = step.results.iter().map(|(shape, block)| {
+        // SAFETY: the caller's promise.
+        (shape, unsafe { block.bytes_mut() })
+    });
+    (step.function)(&mut CustomCall {
+        target: &step.target,
+        backend_config: &step.config,
+        operands: operands.collect(),
+        results: results.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_selected_as_upstream_does() {
+        assert_eq!(select(&[1], 2), 0);
+        assert_eq!(select(&[0], 2), 1);
+        assert_eq!(select(&2i32.to_le_bytes(), 4), 2);
+        assert_eq!(select(&4i32.to_le_bytes(), 4), 3);
+        assert_eq!(select(&(-1i32).to_le_bytes(), 4), 3);
+    }
+}

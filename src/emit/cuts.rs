@@ -39,22 +39,24 @@ impl<'m> Cuts<'m> {
             .unwrap_or_default()
     }
 
-    /// The extents of a loop nest for the value, outermost first; their product is its size.
-    pub fn extents(&self, roots: &[InstrId]) -> Vec<i64> {
-        let total = volume(&self.dims(roots[0]));
-        let mut cuts: BTreeSet<i64> = BTreeSet::new();
-        for &root in roots {
-            cuts.extend(self.of(root));
+    /// The extents of a loop nest for values of `total` elements each, outermost first; their
+    /// product is `total`. The needed cuts, which divide one another, are all kept.
+    pub fn extents(&self, total: i64, needed: &BTreeSet<i64>, values: &[InstrId]) -> Vec<i64> {
+        let mut chain: BTreeSet<i64> = needed.clone();
+        chain.retain(|&cut| cut > 1 && cut < total);
+        for &value in values {
+            for cut in self.of(value) {
+                if cut > 1 && cut < total && fits(&chain, cut, total) {
+                    chain.insert(cut);
+                }
+            }
         }
         let mut extents = Vec::new();
         let mut below = 1;
-        for cut in cuts {
-            if cut > below && cut < total && cut % below == 0 && total % cut == 0 {
-                extents.insert(0, cut / below);
-                below = cut;
-            }
+        for cut in chain.into_iter().chain([total]) {
+            extents.insert(0, cut / below);
+            below = cut;
         }
-        extents.insert(0, total / below);
         extents
     }
 
@@ -205,6 +207,13 @@ impl<'m> Cuts<'m> {
         }
         cuts
     }
+}
+
+/// Whether a cut divides the next one of a chain and is divided by the one before.
+fn fits(chain: &BTreeSet<i64>, cut: i64, total: i64) -> bool {
+    let below = chain.range(..cut).next_back().copied().unwrap_or(1);
+    let above = chain.range(cut..).next().copied().unwrap_or(total);
+    cut % below == 0 && above % cut == 0
 }
 
 fn breaks_any(breaks: &impl Fn(usize) -> bool, d: usize) -> bool {

@@ -99,6 +99,10 @@ pub fn volume(dims: &[usize]) -> i64 {
 }
 
 /// The numbers taken apart and put together in one kernel.
+///
+/// Only facts that hold wherever their key is visible are kept: the parts of a sum are visible with
+/// it, and so is a number with its quotient and remainder. A sum is not kept by its parts, which
+/// may be visible where it is not.
 #[derive(Default)]
 pub struct Splits {
     parts: RefCell<BTreeMap<(ExprId, ExprId, i64), ExprId>>,
@@ -106,14 +110,10 @@ pub struct Splits {
 }
 
 impl Splits {
-    fn record(&self, v: ExprId, q: ExprId, r: ExprId, n: i64) {
-        self.parts.borrow_mut().insert((q, r, n), v);
-    }
-
     /// Quotient and remainder of a non-negative number by `n`.
     pub fn split(&self, b: &mut KernelBuilder, v: ExprId, n: i64) -> (ExprId, ExprId) {
         let known = self.whole.borrow().get(&v).copied();
-        let (q, r) = match known {
+        match known {
             Some((q, r, m)) if m == n => (q, r),
             Some((q, r, m)) if m % n == 0 => {
                 let times = b.mul_const(q, m / n);
@@ -124,10 +124,12 @@ impl Splits {
                 let (high, low) = self.split(b, q, n / m);
                 (high, self.join(b, low, r, m))
             }
-            _ => (b.div_const(v, n), b.rem_const(v, n)),
-        };
-        self.record(v, q, r, n);
-        (q, r)
+            _ => {
+                let (q, r) = (b.div_const(v, n), b.rem_const(v, n));
+                self.parts.borrow_mut().insert((q, r, n), v);
+                (q, r)
+            }
+        }
     }
 
     /// `q * n + r`, where `r` is below `n`.
@@ -141,7 +143,6 @@ impl Splits {
         if b.as_const(v).is_none() && v != r && v != q {
             self.whole.borrow_mut().insert(v, (q, r, n));
         }
-        self.record(v, q, r, n);
         v
     }
 

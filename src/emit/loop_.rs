@@ -5,6 +5,8 @@
 //! vectors with an exact tail, the outermost shared out to tasks. On a GPU a flat grid, one vector
 //! a workitem. Results of sub-byte type are written in whole bytes.
 
+use std::collections::BTreeSet;
+
 use crate::base::Result;
 use crate::emit::cost;
 use crate::emit::cost::pieces;
@@ -14,6 +16,9 @@ use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
 use crate::emit::setup::Body;
 use crate::emit::setup::Setup;
+use crate::emit::share::for_box;
+use crate::emit::share::nest;
+use crate::emit::share::workgroups;
 use crate::emit::value;
 use crate::emit::value::Value;
 use crate::executable::Launch;
@@ -66,7 +71,7 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
 fn plan(request: &KernelRequest<'_>, body: &Body<'_>, total: i64) -> Plan {
     let is_leaf = |id| body.el.is_leaf(id);
     let cuts = Cuts::new(request.module, &is_leaf);
-    let mut extents = cuts.extents(&body.roots);
+    let mut extents = cuts.extents(total, &BTreeSet::new(), &body.roots);
     let work = cost::of_body(&body.el, &body.roots);
     let per_byte = body
         .outputs
@@ -140,16 +145,7 @@ fn emit_cpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
         .split_last()
         .expect("a loop has at least one extent");
     let rows: i64 = outer.iter().product();
-    if plan.tasks == 1 {
-        let zero = b.index(0);
-        nest(b, body, plan, outer, zero);
-        return Launch::SINGLE;
-    }
-    let workgroups = |count: i64| Launch {
-        workgroups: [count as u64, 1, 1],
-        ..Launch::SINGLE
-    };
-    if rows < plan.tasks * 2 && row >= plan.tasks * i64::from(plan.lanes) * 8 {
+    if plan.tasks > 1 && rows < plan.tasks * 2 && row >= plan.tasks * i64::from(plan.lanes) * 8 {
         // Few long rows: every task takes its part of each.
         let unit = i64::from(plan.lanes) * 4;
         let part = pieces(pieces(row, plan.tasks), unit) * unit;
@@ -157,57 +153,14 @@ fn emit_cpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
         let group = b.workgroup_id(Axis::X);
         let start = b.mul_const(group, part);
         let zero = b.index(0);
-        part_of_rows(b, body, plan, outer, zero, (start, part));
+        nest(b, &body.el.splits, outer, zero, &mut |b, prefix| {
+            row_part(b, body, plan, prefix, (start, part));
+        });
         return workgroups(count);
     }
-    // The leading loops become one, which is shared out.
-    let mut shared = 1;
-    let mut taken = 0;
-    while taken < outer.len() && shared < plan.tasks * 4 {
-        shared *= outer[taken];
-        taken += 1;
-    }
-    let part = pieces(shared, plan.tasks);
-    let count = pieces(shared, part);
-    let group = b.workgroup_id(Axis::X);
-    let start = b.mul_const(group, part);
-    let end = b.add_const(start, part);
-    let bound = b.index(shared);
-    let end = b.binary(BinaryOp::SMin, end, bound);
-    let step = b.index(1);
-    b.for_loop((start, end, step), |b, var| {
-        nest(b, body, plan, &outer[taken..], var);
-    });
-    workgroups(count)
-}
-
-/// Loops over the outer extents, then a row.
-fn nest(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, outer: &[i64], prefix: ExprId) {
-    match outer.split_first() {
-        None => row(b, body, plan, prefix),
-        Some((&extent, rest)) => b.for_range(extent, 1, |b, var| {
-            let prefix = body.el.splits.join(b, prefix, var, extent);
-            nest(b, body, plan, rest, prefix);
-        }),
-    }
-}
-
-/// The same, for one task's part of each row.
-fn part_of_rows(
-    b: &mut KernelBuilder,
-    body: &Body<'_>,
-    plan: &Plan,
-    outer: &[i64],
-    prefix: ExprId,
-    part: (ExprId, i64),
-) {
-    match outer.split_first() {
-        None => row_part(b, body, plan, prefix, part),
-        Some((&extent, rest)) => b.for_range(extent, 1, |b, var| {
-            let prefix = body.el.splits.join(b, prefix, var, extent);
-            part_of_rows(b, body, plan, rest, prefix, part);
-        }),
-    }
+    for_box(b, &body.el.splits, outer, plan.tasks, &mut |b, prefix| {
+        whole_row(b, body, plan, prefix);
+    })
 }
 
 impl Plan {
@@ -246,7 +199,7 @@ fn row_elements(
 }
 
 /// One row from its start to its end.
-fn row(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId) {
+fn whole_row(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId) {
     let lanes = i64::from(plan.lanes);
     let main = plan.row() / lanes * lanes;
     b.for_range(main, lanes, |b, at| {

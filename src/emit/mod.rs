@@ -1,5 +1,7 @@
 //! Scheduled HLO with buffers to thunks and kernels.
 
+pub mod reduce;
+pub mod reduce_gpu;
 pub mod request;
 
 pub mod bits;
@@ -17,6 +19,7 @@ pub mod movement;
 pub mod nested;
 pub mod select;
 pub mod setup;
+pub mod share;
 pub mod small_float;
 pub mod value;
 

@@ -1,0 +1,878 @@
+//! Reductions: fusions whose hero is one or more `reduce` over the same dimensions of equal inputs,
+//! with elementwise producers, an elementwise epilogue, and results of the input's shape beside it.
+//!
+//! The input's dimensions become alternating runs of kept and reduced loops. When the innermost is
+//! reduced (rows), several vector accumulators run along it and are combined at its end; when it is
+//! kept (columns), vectors lie across it and every lane is a result of its own. A combiner that is
+//! a monoid with a known identity starts its vectors there; any other one starts them with the
+//! first elements. The start value is combined once.
+
+use std::collections::BTreeSet;
+
+use crate::base::Result;
+use crate::emit::convert;
+use crate::emit::cost;
+use crate::emit::cost::BodyCost;
+use crate::emit::cuts::Cuts;
+use crate::emit::elemental::Elemental;
+use crate::emit::elemental::array;
+use crate::emit::index::volume;
+use crate::emit::inline::monoid;
+use crate::emit::loop_;
+use crate::emit::nested::Fold;
+use crate::emit::reduce_gpu;
+use crate::emit::request::Emitted;
+use crate::emit::request::KernelRequest;
+use crate::emit::setup::Body;
+use crate::emit::setup::Setup;
+use crate::emit::share;
+use crate::emit::value;
+use crate::emit::value::Value;
+use crate::executable::Launch;
+use crate::hlo::BinaryOp;
+use crate::hlo::InstrId;
+use crate::hlo::Module;
+use crate::hlo::Op;
+use crate::kernel::ExprId;
+use crate::kernel::KernelBuilder;
+use crate::kernel::Ty;
+use crate::kernel::Unroll;
+use crate::shape::Dims;
+use crate::shape::ElementKind;
+use crate::shape::PrimitiveType;
+use crate::target::Platform;
+
+/// A loop over part of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of steps.
+    pub size: i64,
+    /// Whether it is reduced over.
+    pub reduced: bool,
+}
+
+/// What is reduced, and how the loops lie.
+pub struct Plan<'a> {
+    /// The reduces and their folds.
+    pub heroes: Vec<(InstrId, Fold<'a>)>,
+    /// Dimensions of the inputs.
+    pub full: Dims,
+    /// Loops over the input, outermost first.
+    pub extents: Vec<Extent>,
+    /// Result numbers of the input's shape.
+    pub beside: Vec<usize>,
+    /// What an input element costs.
+    pub work: BodyCost,
+}
+
+/// Emits the reduction of a request.
+///
+/// # Errors
+/// `EMIT_UNSUPPORTED` when the body has an op without an elemental form.
+pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
+    let Setup { mut b, body } = Setup::new(request);
+    let Some(plan) = plan(request.module, &body) else {
+        return loop_::emit(request);
+    };
+    if volume(&plan.full) == 0 || plan.kept() == 0 {
+        return loop_::emit(request);
+    }
+    let launch = match request.target.platform() {
+        Platform::Cuda => reduce_gpu::emit(&mut b, &body, &plan),
+        Platform::Cpu if plan.is_row() => rows(&mut b, &body, &plan),
+        Platform::Cpu => columns(&mut b, &body, &plan),
+    };
+    body.finish(b, launch)
+}
+
+/// The reduces that the roots need, when all of them fit one loop nest.
+fn plan<'a>(module: &'a Module, body: &Body<'_>) -> Option<Plan<'a>> {
+    let el = &body.el;
+    let mut heroes: Vec<InstrId> = Vec::new();
+    let mut beside = Vec::new();
+    let mut no_hero_roots = Vec::new();
+    for (i, (root, _)) in body.result_values().into_iter().enumerate() {
+        let before = heroes.len();
+        if !find_heroes(module, el, root, &mut heroes)? && heroes.len() == before {
+            no_hero_roots.push((i, root));
+        }
+    }
+    let first = *heroes.first()?;
+    let reduce = |id: InstrId| match &module.instr(id).op {
+        Op::Reduce { dims, body } => Some((dims.clone(), *body)),
+        _ => None,
+    };
+    let (reduced, _) = reduce(first)?;
+    let full = el.dims(module.instr(first).operands[0]);
+    let kept: Dims = kept_dims(&full, &reduced);
+    for (i, root) in no_hero_roots {
+        let dims = el.dims(root);
+        if dims == full {
+            beside.push(i);
+        } else if dims != kept {
+            return None;
+        }
+    }
+    let mut folds = Vec::new();
+    let mut inputs = Vec::new();
+    for &hero in &heroes {
+        let (dims, comp) = reduce(hero)?;
+        let fold = Fold::new(el, module.instr(hero), comp);
+        if dims != reduced || el.dims(fold.inputs[0]) != full {
+            return None;
+        }
+        inputs.extend_from_slice(fold.inputs);
+        folds.push((hero, fold));
+    }
+    inputs.extend(beside.iter().map(|&i| body.result_values()[i].0));
+    let extents = extents(module, el, &full, &reduced, &inputs);
+    let mut work = cost::of_body(el, &inputs);
+    for (_, fold) in &folds {
+        for &ty in &fold.types {
+            work.widest = work.widest.max(value::register_bytes(ty));
+        }
+    }
+    Some(Plan {
+        heroes: folds,
+        full,
+        extents,
+        beside,
+        work,
+    })
+}
+
+fn kept_dims(full: &[usize], reduced: &[usize]) -> Dims {
+    let kept = (0..full.len()).filter(|d| !reduced.contains(d));
+    kept.map(|d| full[d]).collect()
+}
+
+/// Collects the reduces that a root depends on through ops that keep every element in its place;
+/// says whether there is one. Nothing when a hero hides behind another op.
+fn find_heroes(
+    module: &Module,
+    el: &Elemental<'_>,
+    id: InstrId,
+    heroes: &mut Vec<InstrId>,
+) -> Option<bool> {
+    if el.is_leaf(id) {
+        return Some(false);
+    }
+    let instr = module.instr(id);
+    match &instr.op {
+        Op::Reduce { .. } => {
+            if !heroes.contains(&id) {
+                heroes.push(id);
+            }
+            Some(true)
+        }
+        Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Compare { .. }
+        | Op::Select
+        | Op::Clamp
+        | Op::Convert
+        | Op::BitcastConvert
+        | Op::ReducePrecision { .. }
+        | Op::Copy
+        | Op::Reshape { .. }
+        | Op::Bitcast
+        | Op::GetTupleElement { .. } => {
+            let count = array(&instr.shape).element_count();
+            let mut found = false;
+            for &operand in &instr.operands {
+                let here = find_heroes(module, el, operand, heroes)?;
+                if here && array(&module.instr(operand).shape).element_count() != count {
+                    return None;
+                }
+                found |= here;
+            }
+            Some(found)
+        }
+        _ => (!needs_reduce(module, el, id)).then_some(false),
+    }
+}
+
+/// Whether a value depends on any reduce of the body.
+fn needs_reduce(module: &Module, el: &Elemental<'_>, root: InstrId) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![root];
+    while let Some(id) = stack.pop() {
+        if el.is_leaf(id) || !seen.insert(id) {
+            continue;
+        }
+        let instr = module.instr(id);
+        if matches!(instr.op, Op::Reduce { .. }) {
+            return true;
+        }
+        stack.extend(instr.operands.iter().copied());
+    }
+    false
+}
+
+/// Loops over the input that break where kept and reduced dimensions meet.
+fn extents(
+    module: &Module,
+    el: &Elemental<'_>,
+    full: &[usize],
+    reduced: &[usize],
+    inputs: &[InstrId],
+) -> Vec<Extent> {
+    let total = volume(full);
+    let wide: Vec<usize> = (0..full.len()).filter(|&d| full[d] != 1).collect();
+    let mut needed = BTreeSet::new();
+    for pair in wide.windows(2) {
+        if reduced.contains(&pair[0]) != reduced.contains(&pair[1]) {
+            needed.insert(volume(&full[pair[1]..]));
+        }
+    }
+    let is_leaf = |id| el.is_leaf(id);
+    let cuts = Cuts::new(module, &is_leaf);
+    let sizes = cuts.extents(total, &needed, inputs);
+    // The dimension that an extent lies in is the one whose elements it steps over.
+    let mut below = 1;
+    let mut out = Vec::new();
+    for &size in sizes.iter().rev() {
+        let dim = wide
+            .iter()
+            .rev()
+            .find(|&&d| volume(&full[d..]) > below)
+            .copied();
+        let reduced = dim.map_or_else(|| !reduced.is_empty(), |d| reduced.contains(&d));
+        out.insert(0, Extent { size, reduced });
+        below *= size;
+    }
+    out
+}
+
+impl Plan<'_> {
+    /// Whether the innermost loop is reduced over.
+    pub fn is_row(&self) -> bool {
+        self.extents.last().is_none_or(|e| e.reduced)
+    }
+    /// Number of result elements of each reduce.
+    pub fn kept(&self) -> i64 {
+        self.sizes(false).iter().product()
+    }
+    /// Sizes of the kept or of the reduced loops, outermost first.
+    pub fn sizes(&self, reduced: bool) -> Vec<i64> {
+        let extents = self.extents.iter().filter(|e| e.reduced == reduced);
+        extents.map(|e| e.size).collect()
+    }
+    /// The start of all folds.
+    pub fn start(&self, el: &Elemental<'_>, b: &mut KernelBuilder, lanes: u16) -> Vec<ExprId> {
+        let mut out = Vec::new();
+        for (_, fold) in &self.heroes {
+            let start = fold.start(el, b);
+            out.extend(Fold::pack(b, &start, lanes));
+        }
+        out
+    }
+    /// The identities of all folds, when every one has them.
+    pub fn identity(&self, module: &Module, b: &mut KernelBuilder, lanes: u16) -> Option<Vec<ExprId>> {
+        let mut out = Vec::new();
+        for (_, fold) in &self.heroes {
+            let op = monoid(module, fold.body)?;
+            let [ty] = fold.types[..] else { return None };
+            let identity = identity(b, op, ty)?;
+            out.extend(Fold::pack(b, &[identity], lanes));
+        }
+        Some(out)
+    }
+    /// What all folds read at a row-major position of the input.
+    pub fn read(
+        &self,
+        el: &Elemental<'_>,
+        b: &mut KernelBuilder,
+        position: ExprId,
+        lanes: u16,
+        block: i64,
+    ) -> Vec<ExprId> {
+        let index = el.splits.run_at(b, &self.full, position, lanes, block);
+        let mut out = Vec::new();
+        for (_, fold) in &self.heroes {
+            let values = fold.inputs_at(el, b, &index);
+            out.extend(Fold::pack(b, &values, lanes));
+        }
+        out
+    }
+    /// Accumulators of all folds combined with as many values.
+    pub fn combine(
+        &self,
+        el: &Elemental<'_>,
+        b: &mut KernelBuilder,
+        accumulators: &[ExprId],
+        values: &[ExprId],
+    ) -> Vec<ExprId> {
+        let lanes = accumulators.first().map_or(1, |&a| b.ty(a).lanes);
+        let mut out = Vec::new();
+        let mut at = 0;
+        for (_, fold) in &self.heroes {
+            let count = fold.registers();
+            let (x, y) = (&accumulators[at..at + count], &values[at..at + count]);
+            let sums = fold.combine(el, b, &fold.unpack(x), &fold.unpack(y));
+            out.extend(Fold::pack(b, &sums, lanes));
+            at += count;
+        }
+        out
+    }
+    /// Vector accumulators folded to one lane, halves first.
+    pub fn fold_lanes(
+        &self,
+        el: &Elemental<'_>,
+        b: &mut KernelBuilder,
+        mut registers: Vec<ExprId>,
+    ) -> Vec<ExprId> {
+        loop {
+            let lanes = registers.first().map_or(1, |&r| b.ty(r).lanes);
+            if lanes == 1 {
+                return registers;
+            }
+            let half = lanes / 2;
+            let low: Vec<u16> = (0..half).collect();
+            let high: Vec<u16> = (half..lanes).collect();
+            let part = |b: &mut KernelBuilder, picks: &[u16]| -> Vec<ExprId> {
+                let each = registers.iter();
+                each.map(|&r| {
+                    if picks.len() == 1 {
+                        b.extract(r, picks[0])
+                    } else {
+                        b.shuffle(r, r, picks)
+                    }
+                })
+                .collect()
+            };
+            let (low, high) = (part(b, &low), part(b, &high));
+            registers = self.combine(el, b, &low, &high);
+        }
+    }
+    /// Binds the folds' results and writes every result of the reduced shape from a position on.
+    pub fn write(
+        &self,
+        b: &mut KernelBuilder,
+        body: &Body<'_>,
+        registers: &[ExprId],
+        position: ExprId,
+        (lanes, block): (u16, i64),
+    ) {
+        let el = &body.el;
+        el.scope(|| {
+            let mut at = 0;
+            for (hero, fold) in &self.heroes {
+                let values = fold.unpack(&registers[at..at + fold.registers()]);
+                let values = fold.finish(el, b, &values);
+                el.bind(*hero, values);
+                at += fold.registers();
+            }
+            let mut results: Vec<(usize, Value)> = Vec::new();
+            for (i, (root, part)) in body.result_values().into_iter().enumerate() {
+                if !self.beside.contains(&i) {
+                    let index = el.splits.run_at(b, &el.dims(root), position, lanes, block);
+                    results.push((i, el.values(b, root, &index)[part]));
+                }
+            }
+            for (i, value) in results {
+                let output = &body.outputs[i];
+                value::store(b, output.buf, output.shape.ty, position, lanes, value);
+            }
+        });
+    }
+    /// Writes the results of the input's shape at a position of it.
+    pub fn write_beside(
+        &self,
+        b: &mut KernelBuilder,
+        body: &Body<'_>,
+        position: ExprId,
+        (lanes, block): (u16, i64),
+    ) {
+        let el = &body.el;
+        for &i in &self.beside {
+            let (root, part) = body.result_values()[i];
+            let index = el.splits.run_at(b, &el.dims(root), position, lanes, block);
+            let value = el.values(b, root, &index)[part];
+            let output = &body.outputs[i];
+            value::store(b, output.buf, output.shape.ty, position, lanes, value);
+        }
+    }
+    /// Total work.
+    pub fn cost(&self) -> u64 {
+        self.work.per_element * volume(&self.full) as u64
+    }
+}
+
+/// The value that a monoid leaves others alone with.
+fn identity(b: &mut KernelBuilder, op: BinaryOp, ty: PrimitiveType) -> Option<Value> {
+    let reg = Ty::scalar(value::register(ty));
+    if ty.is_complex() {
+        let (zero, one) = (b.float(reg, -0.0), b.float(reg, 1.0));
+        let plain = b.float(reg, 0.0);
+        return match op {
+            BinaryOp::Add => Some(Value::Pair(zero, zero)),
+            BinaryOp::Multiply => Some(Value::Pair(one, plain)),
+            _ => None,
+        };
+    }
+    if ty.is_float() {
+        if convert::is_narrow_float(ty) {
+            return None;
+        }
+        let number = match op {
+            BinaryOp::Add => -0.0,
+            BinaryOp::Multiply => 1.0,
+            BinaryOp::Maximum => f64::NEG_INFINITY,
+            BinaryOp::Minimum => f64::INFINITY,
+            _ => return None,
+        };
+        return Some(Value::One(b.float(reg, number)));
+    }
+    let width = ty.bit_width() as u32;
+    let signed = ty.is_signed();
+    let pred = ty.kind() == ElementKind::Pred;
+    let top = |bits: u32| ((1u128 << bits) - 1) as i64;
+    let number = match op {
+        BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor => 0,
+        BinaryOp::Multiply => 1,
+        BinaryOp::And if pred => 1,
+        BinaryOp::And if signed => -1,
+        BinaryOp::And => top(width),
+        BinaryOp::Maximum if signed => i64::MIN >> (64 - width),
+        BinaryOp::Maximum => 0,
+        BinaryOp::Minimum if signed => i64::MAX >> (64 - width),
+        BinaryOp::Minimum => top(width),
+        _ => return None,
+    };
+    Some(Value::One(b.int(reg, number)))
+}
+
+/// How a row is walked.
+struct Row {
+    /// Elements.
+    size: i64,
+    lanes: u16,
+    /// Vectors in flight.
+    vectors: i64,
+}
+
+impl Row {
+    fn new(size: i64, widest_lanes: u16, registers: usize, heavy: bool) -> Self {
+        let mut lanes = widest_lanes;
+        while i64::from(lanes) > size {
+            lanes /= 2;
+        }
+        let most = if heavy || registers > 2 { 2 } else { 4 };
+        let vectors = (size / i64::from(lanes)).clamp(1, most);
+        Self {
+            size,
+            lanes,
+            vectors,
+        }
+    }
+    fn step(&self) -> i64 {
+        i64::from(self.lanes) * self.vectors
+    }
+    fn main(&self) -> i64 {
+        self.size / self.step() * self.step()
+    }
+    /// A run of whole vectors never crosses this.
+    fn block(&self) -> i64 {
+        let lanes = i64::from(self.lanes);
+        if self.size % lanes == 0 { lanes } else { self.size }
+    }
+}
+
+/// What the row functions share.
+struct Rows<'a, 'm> {
+    body: &'a Body<'m>,
+    plan: &'a Plan<'a>,
+    row: Row,
+}
+
+/// Rows: the innermost loop is reduced.
+fn rows(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
+    let target = body.el.target;
+    let registers = plan.heroes.iter().map(|(_, f)| f.registers()).sum();
+    let size = plan.extents.last().map_or(1, |e| e.size);
+    let row = Row::new(
+        size,
+        cost::lanes(target, plan.work.widest),
+        registers,
+        plan.work.heavy,
+    );
+    let rows = Rows { body, plan, row };
+    let tasks = cost::tasks(target, plan.cost()) as i64;
+    let kept = plan.sizes(false);
+    let splits = &body.el.splits;
+    share::for_box(b, splits, &kept, tasks, &mut |b, position| {
+        body.el.scope(|| {
+            let registers = rows.one(b, position);
+            plan.write(b, body, &registers, position, (1, 1));
+        });
+    })
+}
+
+impl Rows<'_, '_> {
+    /// One result element: loops over all reduced extents.
+    fn one(&self, b: &mut KernelBuilder, kept: ExprId) -> Vec<ExprId> {
+        let (el, plan) = (&self.body.el, self.plan);
+        let mut outer = plan.sizes(true);
+        outer.pop();
+        let start = plan.start(el, b, 1);
+        let zero = b.index(0);
+        if let Some(wide) = plan.identity(el.module, b, self.row.lanes) {
+            let narrow = plan.identity(el.module, b, 1).unwrap_or_default();
+            let mut state: Vec<ExprId> = Vec::new();
+            for _ in 0..self.row.vectors {
+                state.extend(&wide);
+            }
+            state.extend(&narrow);
+            let count = wide.len();
+            let state = share::nest_carried(
+                b,
+                &el.splits,
+                &outer,
+                zero,
+                state,
+                &mut |b, reduced, state| el.scope(|| self.row_into(b, kept, reduced, state, count)),
+            );
+            let sum = self.collapse(b, &state, count);
+            let sum = plan.combine(el, b, &start, &sum);
+            return sum;
+        }
+        share::nest_carried(
+            b,
+            &el.splits,
+            &outer,
+            zero,
+            start,
+            &mut |b, reduced, state| {
+                el.scope(|| {
+                    let sum = self.row_alone(b, kept, reduced);
+                    plan.combine(el, b, &state, &sum)
+                })
+            },
+        )
+    }
+
+    /// Input position of an element of a row.
+    fn position(&self, b: &mut KernelBuilder, kept: ExprId, reduced: ExprId, at: ExprId) -> ExprId {
+        place(b, self.body, self.plan, kept, reduced, at)
+    }
+
+    /// Reads a vector and writes the results beside.
+    fn read(
+        &self,
+        b: &mut KernelBuilder,
+        (kept, reduced): (ExprId, ExprId),
+        at: ExprId,
+        lanes: u16,
+    ) -> Vec<ExprId> {
+        let position = self.position(b, kept, reduced, at);
+        let block = if lanes == self.row.lanes {
+            self.row.block()
+        } else {
+            1
+        };
+        let values = self.plan.read(&self.body.el, b, position, lanes, block);
+        self.plan
+            .write_beside(b, self.body, position, (lanes, block));
+        values
+    }
+
+    /// One row combined into vector accumulators and, for what is left, scalar ones.
+    fn row_into(
+        &self,
+        b: &mut KernelBuilder,
+        kept: ExprId,
+        reduced: ExprId,
+        state: Vec<ExprId>,
+        count: usize,
+    ) -> Vec<ExprId> {
+        let row = &self.row;
+        let vectors = row.vectors as usize;
+        let (wide, narrow) = state.split_at(count * vectors);
+        let wide = self.main_loop(b, (kept, reduced), wide.to_vec(), 0, count);
+        let mut wide = wide;
+        let mut done = row.main();
+        let mut slot = 0;
+        while row.size - done >= i64::from(row.lanes) {
+            let at = b.index(done);
+            let values = self.read(b, (kept, reduced), at, row.lanes);
+            let range = slot * count..(slot + 1) * count;
+            let sum = self
+                .plan
+                .combine(&self.body.el, b, &wide[range.clone()], &values);
+            wide[range].copy_from_slice(&sum);
+            done += i64::from(row.lanes);
+            slot = (slot + 1) % vectors;
+        }
+        let narrow = self.scalar_tail(b, (kept, reduced), narrow.to_vec(), done);
+        wide.extend(narrow);
+        wide
+    }
+
+    /// The vectors of a row from `first` on.
+    fn main_loop(
+        &self,
+        b: &mut KernelBuilder,
+        place: (ExprId, ExprId),
+        state: Vec<ExprId>,
+        first: i64,
+        count: usize,
+    ) -> Vec<ExprId> {
+        let row = &self.row;
+        if row.main() <= first {
+            return state;
+        }
+        let bounds = (b.index(first), b.index(row.main()), b.index(row.step()));
+        b.for_carried(bounds, &state, Unroll::Auto, |b, at, phis| {
+            self.body.el.scope(|| {
+                let mut next = Vec::new();
+                for vector in 0..row.vectors as usize {
+                    let at = b.add_const(at, vector as i64 * i64::from(row.lanes));
+                    let values = self.read(b, place, at, row.lanes);
+                    let old = &phis[vector * count..(vector + 1) * count];
+                    next.extend(self.plan.combine(&self.body.el, b, old, &values));
+                }
+                next
+            })
+        })
+    }
+
+    fn scalar_tail(
+        &self,
+        b: &mut KernelBuilder,
+        place: (ExprId, ExprId),
+        state: Vec<ExprId>,
+        done: i64,
+    ) -> Vec<ExprId> {
+        let left = self.row.size - done;
+        if left == 0 {
+            return state;
+        }
+        let el = &self.body.el;
+        if left == 1 {
+            let at = b.index(done);
+            let values = self.read(b, place, at, 1);
+            return self.plan.combine(el, b, &state, &values);
+        }
+        let bounds = (b.index(done), b.index(self.row.size), b.index(1));
+        b.for_carried(bounds, &state, Unroll::Never, |b, at, phis| {
+            el.scope(|| {
+                let values = self.read(b, place, at, 1);
+                self.plan.combine(el, b, phis, &values)
+            })
+        })
+    }
+
+    /// Vector accumulators, then scalar ones, as one set.
+    fn collapse(&self, b: &mut KernelBuilder, state: &[ExprId], count: usize) -> Vec<ExprId> {
+        let el = &self.body.el;
+        let vectors = self.row.vectors as usize;
+        let (wide, narrow) = state.split_at(count * vectors);
+        let mut sets: Vec<Vec<ExprId>> = wide.chunks(count).map(<[ExprId]>::to_vec).collect();
+        while sets.len() > 1 {
+            let half = sets.len().div_ceil(2);
+            let upper = sets.split_off(half);
+            for (low, high) in sets.iter_mut().zip(upper) {
+                *low = self.plan.combine(el, b, low, &high);
+            }
+        }
+        let sum = self.plan.fold_lanes(el, b, sets.swap_remove(0));
+        if self.row.size % i64::from(self.row.lanes) == 0 {
+            return sum;
+        }
+        self.plan.combine(el, b, &sum, narrow)
+    }
+
+    /// One row by itself, started with its first elements.
+    fn row_alone(&self, b: &mut KernelBuilder, kept: ExprId, reduced: ExprId) -> Vec<ExprId> {
+        let row = &self.row;
+        let mut state = Vec::new();
+        let mut count = 0;
+        for vector in 0..row.vectors {
+            let at = b.index(vector * i64::from(row.lanes));
+            let values = self.read(b, (kept, reduced), at, row.lanes);
+            count = values.len();
+            state.extend(values);
+        }
+        let mut wide = self.main_loop(b, (kept, reduced), state, row.step(), count);
+        let mut done = row.main();
+        let mut slot = 0;
+        while row.size - done >= i64::from(row.lanes) {
+            let at = b.index(done);
+            let values = self.read(b, (kept, reduced), at, row.lanes);
+            let range = slot * count..(slot + 1) * count;
+            let sum = self
+                .plan
+                .combine(&self.body.el, b, &wide[range.clone()], &values);
+            wide[range].copy_from_slice(&sum);
+            done += i64::from(row.lanes);
+            slot = (slot + 1) % row.vectors as usize;
+        }
+        let vectors = Self {
+            body: self.body,
+            plan: self.plan,
+            row: Row {
+                size: i64::from(row.lanes),
+                ..*row
+            },
+        };
+        let sum = vectors.collapse(b, &wide, count);
+        self.scalar_tail(b, (kept, reduced), sum, done)
+    }
+}
+
+/// The input position of an element, given the row-major numbers of its kept index, of its outer
+/// reduced index, and its place along the innermost loop.
+pub fn place(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan<'_>,
+    kept: ExprId,
+    reduced: ExprId,
+    at: ExprId,
+) -> ExprId {
+    let splits = &body.el.splits;
+    let last = plan.extents.len() - 1;
+    let sizes = |reduced: bool| -> Vec<usize> {
+        let extents = plan.extents[..last].iter();
+        let extents = extents.filter(|e| e.reduced == reduced);
+        extents.map(|e| e.size as usize).collect()
+    };
+    let mut kept = splits.unravel(b, &sizes(false), kept).into_iter();
+    let mut reduced = splits.unravel(b, &sizes(true), reduced).into_iter();
+    let mut parts = Vec::new();
+    for extent in &plan.extents[..last] {
+        let next = if extent.reduced {
+            reduced.next()
+        } else {
+            kept.next()
+        };
+        parts.extend(next);
+    }
+    parts.push(at);
+    let sizes: Vec<usize> = plan.extents.iter().map(|e| e.size as usize).collect();
+    splits.position(b, &sizes, &parts)
+}
+
+/// Columns: the innermost loop is kept; vectors lie across it.
+fn columns(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
+    let el = &body.el;
+    let target = el.target;
+    let size = plan.extents.last().map_or(1, |e| e.size);
+    let lanes = i64::from(cost::lanes(target, plan.work.widest));
+    let registers: usize = plan.heroes.iter().map(|(_, f)| f.registers()).sum();
+    let most = if plan.work.heavy || registers > 2 { 1 } else { 4 };
+    let unit = lanes * (size / lanes).clamp(1, most);
+    let mut outer = plan.sizes(false);
+    outer.pop();
+    let chunks = size / unit;
+    let tasks = cost::tasks(target, plan.cost()) as i64;
+    // The last chunk of a row may be narrower; it gets a loop of its own after the others.
+    let mut loops = outer.clone();
+    loops.push(chunks.max(1));
+    let column = |b: &mut KernelBuilder, kept: ExprId, at: ExprId, width: i64| {
+        let step = if width % lanes == 0 { lanes } else { width };
+        let count = width / step;
+        let block = if size % step == 0 { step } else { size };
+        el.scope(|| one_column(b, body, plan, (kept, at), (step as u16, block), count));
+    };
+    let widths = tail_widths(size, unit, lanes);
+    share::for_box(b, &el.splits, &loops, tasks, &mut |b, number| {
+        let (kept, chunk) = el.splits.split(b, number, chunks.max(1));
+        if chunks > 0 {
+            let at = b.mul_const(chunk, unit);
+            column(b, kept, at, unit);
+        }
+        if widths.is_empty() {
+            return;
+        }
+        let last = b.index(chunks.max(1) - 1);
+        let is_last = b.cmp(crate::kernel::CmpOp::IEq, chunk, last);
+        let tail = |b: &mut KernelBuilder| {
+            let mut done = chunks * unit;
+            for &width in &widths {
+                let at = b.index(done);
+                column(b, kept, at, width);
+                done += width;
+            }
+        };
+        if chunks > 1 {
+            b.if_then(is_last, tail);
+        } else {
+            tail(b);
+        }
+    })
+}
+
+/// Widths of what is left after whole units: whole vectors, then halves of them.
+fn tail_widths(size: i64, unit: i64, lanes: i64) -> Vec<i64> {
+    let mut left = size % unit;
+    let mut out = Vec::new();
+    let whole = left / lanes * lanes;
+    if whole > 0 {
+        out.push(whole);
+        left -= whole;
+    }
+    let mut width = lanes / 2;
+    while left > 0 && width > 0 {
+        if left >= width {
+            out.push(width);
+            left -= width;
+        }
+        width /= 2;
+    }
+    out
+}
+
+/// `count` neighbouring vectors of results, over all reduced loops.
+fn one_column(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan<'_>,
+    (kept, at): (ExprId, ExprId),
+    (lanes, block): (u16, i64),
+    count: i64,
+) {
+    let el = &body.el;
+    let start = plan.start(el, b, lanes);
+    let mut state = Vec::new();
+    for _ in 0..count {
+        state.extend(&start);
+    }
+    let zero = b.index(0);
+    let state = share::nest_carried(
+        b,
+        &el.splits,
+        &plan.sizes(true),
+        zero,
+        state,
+        &mut |b, reduced, state| {
+            el.scope(|| {
+                let mut next = Vec::new();
+                for (vector, old) in state.chunks(start.len()).enumerate() {
+                    let at = b.add_const(at, vector as i64 * i64::from(lanes));
+                    let position = place(b, body, plan, kept, reduced, at);
+                    let values = plan.read(el, b, position, lanes, block);
+                    plan.write_beside(b, body, position, (lanes, block));
+                    next.extend(plan.combine(el, b, old, &values));
+                }
+                next
+            })
+        },
+    );
+    let size = plan.extents.last().map_or(1, |e| e.size);
+    for (vector, registers) in state.chunks(start.len()).enumerate() {
+        let at = b.add_const(at, vector as i64 * i64::from(lanes));
+        let position = el.splits.join(b, kept, at, size);
+        plan.write(b, body, registers, position, (lanes, block));
+    }
+}
+
+impl Fold<'_> {
+    /// Number of registers of the accumulators.
+    pub fn registers(&self) -> usize {
+        let types = self.types.iter();
+        types.map(|ty| if ty.is_complex() { 2 } else { 1 }).sum()
+    }
+}
+

@@ -268,7 +268,12 @@ impl Plan<'_> {
         out
     }
     /// The identities of all folds, when every one has them.
-    pub fn identity(&self, module: &Module, b: &mut KernelBuilder, lanes: u16) -> Option<Vec<ExprId>> {
+    pub fn identity(
+        &self,
+        module: &Module,
+        b: &mut KernelBuilder,
+        lanes: u16,
+    ) -> Option<Vec<ExprId>> {
         let mut out = Vec::new();
         for (_, fold) in &self.heroes {
             let op = monoid(module, fold.body)?;
@@ -475,7 +480,11 @@ impl Row {
     /// A run of whole vectors never crosses this.
     fn block(&self) -> i64 {
         let lanes = i64::from(self.lanes);
-        if self.size % lanes == 0 { lanes } else { self.size }
+        if self.size % lanes == 0 {
+            lanes
+        } else {
+            self.size
+        }
     }
 }
 
@@ -761,7 +770,11 @@ fn columns(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
     let size = plan.extents.last().map_or(1, |e| e.size);
     let lanes = i64::from(cost::lanes(target, plan.work.widest));
     let registers: usize = plan.heroes.iter().map(|(_, f)| f.registers()).sum();
-    let most = if plan.work.heavy || registers > 2 { 1 } else { 4 };
+    let most = if plan.work.heavy || registers > 2 {
+        1
+    } else {
+        4
+    };
     let unit = lanes * (size / lanes).clamp(1, most);
     let mut outer = plan.sizes(false);
     outer.pop();
@@ -875,4 +888,3 @@ impl Fold<'_> {
         types.map(|ty| if ty.is_complex() { 2 } else { 1 }).sum()
     }
 }
-

@@ -78,7 +78,13 @@ fn columns(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
 type Partial = (Vec<ExprId>, ExprId);
 
 /// Two partial results as one.
-fn merge(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, x: &Partial, y: &Partial) -> Partial {
+fn merge(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan<'_>,
+    x: &Partial,
+    y: &Partial,
+) -> Partial {
     let both = plan.combine(&body.el, b, &x.0, &y.0);
     let mut registers = Vec::new();
     for ((&x_only, &y_only), both) in x.0.iter().zip(&y.0).zip(both) {
@@ -199,24 +205,31 @@ fn row_partial(
     state.push(b.bool(1, false));
     let zero = b.index(0);
     let first = b.mul_const(worker, lanes);
-    let state = share::nest_carried(b, &el.splits, &outer, zero, state, &mut |b, reduced, state| {
-        let bounds = (first, b.index(size), b.index(lanes * workers));
-        b.for_carried(bounds, &state, Unroll::Auto, |b, at, phis| {
-            el.scope(|| {
-                let position = place(b, body, plan, row, reduced, at);
-                let values = plan.read(el, b, position, lanes as u16, lanes);
-                plan.write_beside(b, body, position, (lanes as u16, lanes));
-                let (old, held) = phis.split_at(phis.len() - 1);
-                let both = plan.combine(el, b, old, &values);
-                let mut next: Vec<ExprId> = Vec::new();
-                for (both, value) in both.into_iter().zip(values) {
-                    next.push(b.select(held[0], both, value));
-                }
-                next.push(b.bool(1, true));
-                next
+    let state = share::nest_carried(
+        b,
+        &el.splits,
+        &outer,
+        zero,
+        state,
+        &mut |b, reduced, state| {
+            let bounds = (first, b.index(size), b.index(lanes * workers));
+            b.for_carried(bounds, &state, Unroll::Auto, |b, at, phis| {
+                el.scope(|| {
+                    let position = place(b, body, plan, row, reduced, at);
+                    let values = plan.read(el, b, position, lanes as u16, lanes);
+                    plan.write_beside(b, body, position, (lanes as u16, lanes));
+                    let (old, held) = phis.split_at(phis.len() - 1);
+                    let both = plan.combine(el, b, old, &values);
+                    let mut next: Vec<ExprId> = Vec::new();
+                    for (both, value) in both.into_iter().zip(values) {
+                        next.push(b.select(held[0], both, value));
+                    }
+                    next.push(b.bool(1, true));
+                    next
+                })
             })
-        })
-    });
+        },
+    );
     let (registers, held) = state.split_at(state.len() - 1);
     let registers = plan.fold_lanes(el, b, registers.to_vec());
     (registers, held[0])
@@ -237,7 +250,11 @@ fn over_block(
     let mut buffers = Vec::new();
     for &register in &all {
         let scalar = b.ty(register).scalar;
-        let elem = if scalar == Scalar::I1 { Scalar::I8 } else { scalar };
+        let elem = if scalar == Scalar::I1 {
+            Scalar::I8
+        } else {
+            scalar
+        };
         buffers.push(b.scratch("warps", elem, warps as u64, Space::Shared));
     }
     let zero = b.index(0);

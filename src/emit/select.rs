@@ -2,13 +2,37 @@
 
 use crate::base::Result;
 use crate::emit::loop_;
+use crate::emit::reduce;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
+use crate::emit::setup;
+use crate::hlo::InstrId;
+use crate::hlo::Op;
 
 /// Turns one fusion or lone op into kernels.
 ///
 /// # Errors
 /// `EMIT_UNSUPPORTED` when there is no emitter for the op, its element type and the target.
 pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
-    loop_::emit(request)
+    match hero(request) {
+        Some(Op::Reduce { .. }) => reduce::emit(request),
+        _ => loop_::emit(request),
+    }
+}
+
+/// The op that shapes the loops: the first one found from the roots that is not elementwise.
+fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
+    let module = request.module;
+    let mut stack: Vec<InstrId> = setup::roots_of(request);
+    let is_lone = setup::root_of(request) == request.instr;
+    while let Some(id) = stack.pop() {
+        let instr = module.instr(id);
+        match &instr.op {
+            Op::Reduce { .. } => return Some(&instr.op),
+            Op::Parameter { .. } => {}
+            _ if is_lone => {}
+            _ => stack.extend(instr.operands.iter().copied()),
+        }
+    }
+    None
 }

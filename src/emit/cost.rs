@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use crate::emit::convert;
 use crate::emit::elemental::Elemental;
 use crate::emit::elemental::array;
+use crate::emit::generic_conv::takes_lanes;
 use crate::emit::value;
 use crate::hlo::BinaryOp;
+use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::hlo::UnaryOp;
@@ -30,6 +32,8 @@ pub struct BodyCost {
     pub widest: u64,
     /// Whether an op needs tens of instructions.
     pub heavy: bool,
+    /// Whether an op is better computed one element at a time.
+    pub scalar: bool,
 }
 
 /// Looks at all that the roots need.
@@ -38,6 +42,7 @@ pub fn of_body(el: &Elemental<'_>, roots: &[InstrId]) -> BodyCost {
         per_element: 0,
         widest: 1,
         heavy: false,
+        scalar: false,
     };
     let mut seen = BTreeSet::new();
     let mut stack = roots.to_vec();
@@ -70,13 +75,30 @@ pub fn of_body(el: &Elemental<'_>, roots: &[InstrId]) -> BodyCost {
             cost.per_element += weight;
             cost.heavy |= weight > 8;
         }
-        if matches!(instr.op, Op::Reduce { .. } | Op::ReduceWindow { .. }) {
-            let inner = array(&el.module.instr(instr.operands[0]).shape).element_count();
-            cost.per_element += (inner / shape.element_count().max(1)) as u64;
-        }
+        cost.per_element += nested_work(el, instr);
+        cost.scalar |= !takes_lanes(&instr.op, shape.rank());
         stack.extend(instr.operands.iter().copied());
     }
     cost
+}
+
+/// Steps of the loop inside one element of an op.
+fn nested_work(el: &Elemental<'_>, instr: &Instr) -> u64 {
+    let volume = |id: InstrId, dims: &[usize]| -> u64 {
+        let full = el.dims(id);
+        dims.iter().map(|&d| full[d] as u64).product()
+    };
+    match &instr.op {
+        Op::Reduce { dims, .. } => volume(instr.operands[0], dims),
+        Op::ReduceWindow { window, .. } => window.iter().map(|w| w.size as u64).product(),
+        Op::Dot { dims, .. } => volume(instr.operands[0], &dims.lhs_contracting),
+        Op::Convolution { dims, .. } => {
+            let mut inner = dims.kernel_spatial.clone();
+            inner.push(dims.kernel_input_feature);
+            volume(instr.operands[1], &inner)
+        }
+        _ => 0,
+    }
 }
 
 fn computes(op: &Op) -> bool {
@@ -90,6 +112,8 @@ fn computes(op: &Op) -> bool {
             | Op::ReducePrecision { .. }
             | Op::Reduce { .. }
             | Op::ReduceWindow { .. }
+            | Op::Dot { .. }
+            | Op::Convolution { .. }
     )
 }
 

@@ -219,6 +219,8 @@ impl<'m> Elemental<'m> {
             | Op::Gather { .. }
             | Op::Reshape { .. }
             | Op::Bitcast => self.moved(b, instr, index),
+            Op::Dot { dims, .. } => self.dot_element(b, instr, dims, index),
+            Op::Convolution { .. } => self.conv_element(b, instr, index),
             Op::BitcastConvert if self.dims(instr.operands[0]) != self.dims(id) => {
                 self.bitcast_convert(b, instr, index)
             }

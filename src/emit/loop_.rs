@@ -82,7 +82,12 @@ fn plan(request: &KernelRequest<'_>, body: &Body<'_>, total: i64) -> Plan {
     if per_byte > 1 && extents.last().is_some_and(|last| last % per_byte != 0) {
         extents = vec![total];
     }
-    let lanes = cost::lanes(request.target, work.widest).max(per_byte as u16);
+    let lanes = if work.scalar {
+        1
+    } else {
+        cost::lanes(request.target, work.widest)
+    };
+    let lanes = lanes.max(per_byte as u16);
     let in_place = request
         .results
         .iter()

@@ -10,6 +10,8 @@ pub mod cost;
 pub mod cuts;
 pub mod elemental;
 pub mod elementwise;
+pub mod generic_conv;
+pub mod generic_dot;
 pub mod index;
 pub mod inline;
 pub mod integer;

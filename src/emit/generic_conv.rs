@@ -32,9 +32,7 @@ pub fn takes_lanes(op: &Op, rank: usize) -> bool {
             batch_group_count,
             ..
         } => {
-            dims.output_feature + 1 == rank
-                && *feature_group_count == 1
-                && *batch_group_count == 1
+            dims.output_feature + 1 == rank && *feature_group_count == 1 && *batch_group_count == 1
         }
         _ => true,
     }
@@ -140,13 +138,8 @@ impl Elemental<'_> {
             start,
             &mut |b, number, registers| {
                 let offset = self.splits.unravel(b, &window_dims, number);
-                let (at, inside) = window_position(
-                    b,
-                    element.window,
-                    &input_spatial,
-                    &element.spatial,
-                    &offset,
-                );
+                let (at, inside) =
+                    window_position(b, element.window, &input_spatial, &element.spatial, &offset);
                 let over_features = |b: &mut KernelBuilder| {
                     share::nest_carried(
                         b,

@@ -11,6 +11,7 @@ use crate::base::Result;
 use crate::emit::cost;
 use crate::emit::cost::pieces;
 use crate::emit::cuts::Cuts;
+use crate::emit::elemental::Source;
 use crate::emit::elemental::unsupported;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
@@ -22,6 +23,7 @@ use crate::emit::share::workgroups;
 use crate::emit::value;
 use crate::emit::value::Value;
 use crate::executable::Launch;
+use crate::hlo::InstrId;
 use crate::kernel::Axis;
 use crate::kernel::BinaryOp;
 use crate::kernel::CmpOp;
@@ -29,16 +31,53 @@ use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::target::Platform;
 
+/// A loop over values of equal size and where each of them goes.
+pub struct Job<'j> {
+    /// An instruction, which of its values, and the array it is written to.
+    pub parts: Vec<(InstrId, usize, Source)>,
+    /// Number of elements.
+    pub total: i64,
+    /// Multiples that runs of elements must not cross.
+    pub needed: BTreeSet<i64>,
+    /// The row-major position in the array of the element at a position in the value; absent where
+    /// they are the same.
+    pub place: Option<Place<'j>>,
+}
+
+/// Maps the position of an element to where it is written.
+pub type Place<'j> = &'j dyn Fn(&mut KernelBuilder, ExprId) -> ExprId;
+
+impl Job<'_> {
+    /// Every result of a body, in its place.
+    pub fn whole(body: &Body<'_>) -> Self {
+        let values = body.result_values();
+        let outputs = body.outputs.iter().cloned();
+        Self {
+            parts: values
+                .into_iter()
+                .zip(outputs)
+                .map(|((root, part), output)| (root, part, output))
+                .collect(),
+            total: body.outputs[0].shape.element_count() as i64,
+            needed: BTreeSet::new(),
+            place: None,
+        }
+    }
+}
+
 /// How a loop is cut.
-struct Plan {
+struct Plan<'j> {
+    job: &'j Job<'j>,
     /// Loop extents, outermost first.
     extents: Vec<i64>,
     /// Elements a step.
     lanes: u16,
     /// Elements of the results that share a byte, the most of any result.
     per_byte: i64,
-    /// Whether a result lies over an argument.
-    in_place: bool,
+    /// Whether elements are written one by one into packed bytes.
+    single: bool,
+    /// Whether an element must not be computed again once it is written.
+    once: bool,
     /// Tasks wanted.
     tasks: i64,
 }
@@ -50,86 +89,130 @@ struct Plan {
 /// sizes.
 pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
     let Setup { mut b, body } = Setup::new(request);
-    let total = body.outputs[0].shape.element_count() as i64;
-    let even = |o: &crate::emit::elemental::Source| o.shape.element_count() as i64 == total;
+    let job = Job::whole(&body);
+    let even = |o: &Source| o.shape.element_count() as i64 == job.total;
     if !body.outputs.iter().all(even) {
         let instr = request.module.instr(request.instr);
         return Err(unsupported(instr, request.module, request.target)
             .note("the results have different numbers of elements"));
     }
-    if total == 0 {
+    if job.total == 0 {
         return Ok(Emitted::default());
     }
-    let plan = plan(request, &body, total);
-    let launch = match request.target.platform() {
-        Platform::Cpu => emit_cpu(&mut b, &body, &plan),
-        Platform::Cuda => emit_gpu(&mut b, &body, &plan, total),
-    };
+    let launch = walk(&mut b, &body, &[job], is_in_place(request));
     body.finish(b, launch)
 }
 
-fn plan(request: &KernelRequest<'_>, body: &Body<'_>, total: i64) -> Plan {
+/// Whether a result of a request lies over an argument.
+pub fn is_in_place(request: &KernelRequest<'_>) -> bool {
+    let args = &request.args;
+    let mut results = request.results.iter();
+    results.any(|r| args.iter().any(|a| a.slice.overlaps(&r.slice)))
+}
+
+/// Runs jobs that do not depend on one another. With `once`, no element is computed again once it
+/// is written.
+pub fn walk(b: &mut KernelBuilder, body: &Body<'_>, jobs: &[Job<'_>], once: bool) -> Launch {
+    let platform = body.el.target.platform();
+    let mut all = Launch::SINGLE;
+    for job in jobs {
+        let plan = plan(body, job, once);
+        let launch = match platform {
+            Platform::Cuda if !plan.single => emit_gpu(b, body, &plan),
+            _ => emit_cpu(b, body, &plan),
+        };
+        all.workgroups[0] = all.workgroups[0].max(launch.workgroups[0]);
+        all.workitems[0] = all.workitems[0].max(launch.workitems[0]);
+    }
+    all
+}
+
+fn plan<'j>(body: &Body<'_>, job: &'j Job<'j>, once: bool) -> Plan<'j> {
+    let target = body.el.target;
     let is_leaf = |id| body.el.is_leaf(id);
-    let cuts = Cuts::new(request.module, &is_leaf);
-    let mut extents = cuts.extents(total, &BTreeSet::new(), &body.roots);
-    let work = cost::of_body(&body.el, &body.roots);
-    let per_byte = body
-        .outputs
+    let cuts = Cuts::new(body.el.module, &is_leaf);
+    let roots: Vec<InstrId> = job.parts.iter().map(|(root, ..)| *root).collect();
+    let mut extents = cuts.extents(job.total, &job.needed, &roots);
+    let work = cost::of_body(&body.el, &roots);
+    let mut per_byte = job
+        .parts
         .iter()
-        .map(|o| value::per_byte(o.shape.ty) as i64)
+        .map(|(_, _, output)| value::per_byte(output.shape.ty) as i64)
         .max()
         .unwrap_or(1);
-    if per_byte > 1 && extents.last().is_some_and(|last| last % per_byte != 0) {
-        extents = vec![total];
+    let single = per_byte > 1 && job.place.is_some();
+    if single {
+        per_byte = 1;
     }
-    let lanes = if work.scalar {
+    if per_byte > 1 && extents.last().is_some_and(|last| last % per_byte != 0) {
+        extents = vec![job.total];
+    }
+    let lanes = if work.scalar || single {
         1
     } else {
-        cost::lanes(request.target, work.widest)
+        cost::lanes(target, work.widest)
     };
-    let lanes = lanes.max(per_byte as u16);
-    let in_place = request
-        .results
-        .iter()
-        .any(|r| request.args.iter().any(|a| a.slice.overlaps(&r.slice)));
+    let tasks = if single {
+        1
+    } else {
+        cost::tasks(target, work.per_element * job.total as u64) as i64
+    };
     Plan {
+        job,
         extents,
-        lanes,
+        lanes: lanes.max(per_byte as u16),
         per_byte,
-        in_place,
-        tasks: cost::tasks(request.target, work.per_element * total as u64) as i64,
+        single,
+        once,
+        tasks,
     }
 }
 
-/// Computes and writes a run of every result from a row-major position on.
-fn elements(b: &mut KernelBuilder, body: &Body<'_>, position: ExprId, lanes: u16, block: i64) {
+/// Computes and writes a run of every value from a row-major position on.
+fn elements(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan<'_>,
+    position: ExprId,
+    lanes: u16,
+    block: i64,
+) {
     let el = &body.el;
     el.scope(|| {
-        let values: Vec<Value> = body
-            .result_values()
+        let values: Vec<Value> = plan
+            .job
+            .parts
             .iter()
-            .map(|&(root, part)| {
+            .map(|&(root, part, _)| {
                 let index = el.splits.run_at(b, &el.dims(root), position, lanes, block);
                 el.values(b, root, &index)[part]
             })
             .collect();
-        for (output, value) in body.outputs.iter().zip(values) {
-            value::store(b, output.buf, output.shape.ty, position, lanes, value);
+        let at = match plan.job.place {
+            Some(place) => place(b, position),
+            None => position,
+        };
+        for ((_, _, output), value) in plan.job.parts.iter().zip(values) {
+            if plan.single {
+                value::store_single(b, output.buf, output.shape.ty, at, value);
+            } else {
+                value::store(b, output.buf, output.shape.ty, at, lanes, value);
+            }
         }
     });
 }
 
 /// Computes and writes the last elements, fewer than a byte holds.
-fn partial_byte(b: &mut KernelBuilder, body: &Body<'_>, start: i64, count: i64) {
+fn partial_byte(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, start: i64, count: i64) {
     let el = &body.el;
     el.scope(|| {
         let position = b.index(start);
-        for (output, (root, part)) in body.outputs.iter().zip(body.result_values()) {
+        for (root, part, output) in &plan.job.parts {
             let values: Vec<Value> = (start..start + count)
                 .map(|i| {
                     let at = b.index(i);
-                    let index = el.splits.run_at(b, &el.dims(root), at, 1, 1);
-                    el.values(b, root, &index)[part]
+                    let index = el.splits.run_at(b, &el.dims(*root), at, 1, 1);
+                    el.values(b, *root, &index)[*part]
                 })
                 .collect();
             if value::per_byte(output.shape.ty) > 1 {
@@ -144,7 +227,7 @@ fn partial_byte(b: &mut KernelBuilder, body: &Body<'_>, start: i64, count: i64) 
     });
 }
 
-fn emit_cpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
+fn emit_cpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
     let (&row, outer) = plan
         .extents
         .split_last()
@@ -168,7 +251,7 @@ fn emit_cpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
     })
 }
 
-impl Plan {
+impl Plan<'_> {
     fn row(&self) -> i64 {
         self.extents[self.extents.len() - 1]
     }
@@ -186,7 +269,7 @@ impl Plan {
 fn row_elements(
     b: &mut KernelBuilder,
     body: &Body<'_>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     prefix: ExprId,
     at: ExprId,
     lanes: u16,
@@ -200,11 +283,11 @@ fn row_elements(
     } else {
         plan.row()
     };
-    elements(b, body, position, lanes, block);
+    elements(b, body, plan, position, lanes, block);
 }
 
 /// One row from its start to its end.
-fn whole_row(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId) {
+fn whole_row(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, prefix: ExprId) {
     let lanes = i64::from(plan.lanes);
     let main = plan.row() / lanes * lanes;
     b.for_range(main, lanes, |b, at| {
@@ -214,10 +297,10 @@ fn whole_row(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId
 }
 
 /// What is left of a row when no full vector fits.
-fn tail(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId, mut done: i64) {
+fn tail(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, prefix: ExprId, mut done: i64) {
     let lanes = i64::from(plan.lanes);
     let row = plan.row();
-    if row - done > 1 && row >= lanes && !plan.in_place && plan.per_byte == 1 {
+    if row - done > 1 && row >= lanes && !plan.once && plan.per_byte == 1 {
         // One more vector that ends with the row; what it computes twice is the same twice.
         let at = b.index(row - lanes);
         row_elements(b, body, plan, prefix, at, plan.lanes);
@@ -226,7 +309,7 @@ fn tail(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId, mut
     let mut step = lanes / 2;
     while step >= 1 && done < row {
         if step < plan.per_byte {
-            partial_byte(b, body, done, row - done);
+            partial_byte(b, body, plan, done, row - done);
             return;
         }
         if row - done >= step {
@@ -243,7 +326,7 @@ fn tail(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, prefix: ExprId, mut
 fn row_part(
     b: &mut KernelBuilder,
     body: &Body<'_>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     prefix: ExprId,
     (start, part): (ExprId, i64),
 ) {
@@ -265,11 +348,12 @@ fn row_part(
     b.if_then(is_last, |b| tail(b, body, plan, prefix, main));
 }
 
-fn emit_gpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, total: i64) -> Launch {
+fn emit_gpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
     let mut lanes = i64::from(plan.lanes);
     while plan.row() % lanes != 0 && lanes > plan.per_byte {
         lanes /= 2;
     }
+    let total = plan.job.total;
     let full = total / lanes;
     let rest = total % lanes;
     let block = i64::from(cost::GPU_BLOCK);
@@ -282,12 +366,12 @@ fn emit_gpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan, total: i64) -> 
     let inside = b.cmp(CmpOp::SLt, number, bound);
     b.if_then(inside, |b| {
         let position = body.el.splits.join(b, number, zero, lanes);
-        elements(b, body, position, lanes as u16, lanes);
+        elements(b, body, plan, position, lanes as u16, lanes);
     });
     if rest > 0 {
         let is_last = b.cmp(CmpOp::IEq, number, bound);
         b.if_then(is_last, |b| {
-            partial_byte(b, body, full * lanes, rest);
+            partial_byte(b, body, plan, full * lanes, rest);
         });
     }
     Launch {

@@ -5,6 +5,7 @@ pub mod reduce_gpu;
 pub mod request;
 
 pub mod bits;
+pub mod concat;
 pub mod convert;
 pub mod cost;
 pub mod cuts;
@@ -23,6 +24,7 @@ pub mod select;
 pub mod setup;
 pub mod share;
 pub mod small_float;
+pub mod update_slice;
 pub mod value;
 
 pub use request::Emitted;

@@ -1,12 +1,15 @@
 //! Which emitter makes the kernels of a fusion or lone op.
 
 use crate::base::Result;
+use crate::emit::concat;
 use crate::emit::loop_;
 use crate::emit::reduce;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
 use crate::emit::setup;
+use crate::emit::update_slice;
 use crate::hlo::InstrId;
+use crate::hlo::Module;
 use crate::hlo::Op;
 
 /// Turns one fusion or lone op into kernels.
@@ -14,6 +17,19 @@ use crate::hlo::Op;
 /// # Errors
 /// `EMIT_UNSUPPORTED` when there is no emitter for the op, its element type and the target.
 pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
+    let roots = setup::roots_of(request);
+    let op = |id: InstrId| &request.module.instr(id).op;
+    if roots.iter().all(|&root| is_update(request.module, root)) {
+        if let Some(emitted) = update_slice::emit(request)? {
+            return Ok(emitted);
+        }
+    }
+    if let [root] = roots[..]
+        && matches!(op(root), Op::Concatenate { .. })
+        && !loop_::is_in_place(request)
+    {
+        return concat::emit(request);
+    }
     match hero(request) {
         Some(Op::Reduce { .. }) => reduce::emit(request),
         _ => loop_::emit(request),
@@ -35,4 +51,14 @@ fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
         }
     }
     None
+}
+
+/// Whether a value is a dynamic-update-slice, seen through bitcasts.
+fn is_update(module: &Module, id: InstrId) -> bool {
+    let instr = module.instr(id);
+    match instr.op {
+        Op::DynamicUpdateSlice => true,
+        Op::Bitcast => is_update(module, instr.operands[0]),
+        _ => false,
+    }
 }

@@ -45,6 +45,7 @@ pub struct Body<'a> {
     /// Bytes to work with.
     pub scratch: Option<BufId>,
     args: Vec<ShapedSlice>,
+    arg_buffers: Vec<BufId>,
     results: Vec<ShapedSlice>,
 }
 
@@ -176,6 +177,7 @@ impl<'a> Setup<'a> {
             outputs,
             scratch,
             args,
+            arg_buffers: known,
             results,
         };
         Self { b, body }
@@ -188,6 +190,13 @@ impl Body<'_> {
         self.el.finish()?;
         let kernel = b.finish(KernelId::from_index(0), launch);
         Ok(Emitted::kernel(kernel, self.args, self.results))
+    }
+
+    /// The slice that a leaf is read from.
+    pub fn slice_of(&self, leaf: InstrId) -> Option<&ShapedSlice> {
+        let buf = self.el.source(leaf)?.buf;
+        let i = self.arg_buffers.iter().position(|&b| b == buf)?;
+        self.args.get(i)
     }
 
     /// For each result, the instruction that gives it and which of its values it is.

@@ -376,6 +376,35 @@ pub fn store_partial_byte(
     b.store(buf, at, byte);
 }
 
+/// Writes one element of a packed array into its byte, whose other elements stay.
+pub fn store_single(
+    b: &mut KernelBuilder,
+    buf: BufId,
+    ty: PrimitiveType,
+    position: ExprId,
+    value: Value,
+) {
+    let per = per_byte(ty) as i64;
+    if per == 1 {
+        store(b, buf, ty, position, 1, value);
+        return;
+    }
+    let width = ty.bit_width() as i64;
+    let byte = b.div_const(position, per);
+    let slot = b.rem_const(position, per);
+    let shift = b.mul_const(slot, width);
+    let shift = b.cast(CastOp::Trunc, shift, Scalar::I8);
+    let old = b.load(buf, byte, 1);
+    let mask = b.int(b.ty(old), (1 << width) - 1);
+    let element = b.binary(BinaryOp::And, value.one(), mask);
+    let element = b.binary(BinaryOp::Shl, element, shift);
+    let hole = b.binary(BinaryOp::Shl, mask, shift);
+    let hole = b.unary(crate::kernel::UnaryOp::Not, hole);
+    let others = b.binary(BinaryOp::And, old, hole);
+    let whole = b.binary(BinaryOp::Or, others, element);
+    b.store(buf, byte, whole);
+}
+
 /// An integer register (of that element type) as an index: sign- or zero-extended to `i64`.
 pub fn to_index(b: &mut KernelBuilder, ty: PrimitiveType, value: ExprId) -> ExprId {
     let op = if ty.is_signed() {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::analysis::ValueId;
+use crate::analysis::ValueKind;
 use crate::analysis::alias;
 use crate::analysis::dataflow::is_structural;
 use crate::base::Diagnostic;
@@ -99,7 +100,7 @@ impl Checker<'_> {
         let known = &self.module.instrs[instr];
         let location = Location::Instruction {
             computation: self.module.comps[known.parent].name.clone(),
-            text: format!("{} = {}", known.name, known.op.opcode()),
+            text: crate::hlo::print::instr(self.module, instr),
         };
         let finding = Diagnostic::internal(codes::BUFFER_CHECK, message);
         self.findings.push(*finding.at(location));
@@ -127,6 +128,26 @@ impl Checker<'_> {
                 self.add(value.instr, message);
             }
             self.place(value.instr, slice, target);
+            let at_home = match (
+                value.kind,
+                assignment.allocs.get(slice.alloc).map(|a| &a.kind),
+            ) {
+                (ValueKind::Constant, Some(AllocKind::Constant(constant))) => {
+                    assignment.constants.get(*constant) == Some(&value.instr)
+                }
+                (ValueKind::Parameter, Some(AllocKind::Parameter { number, index, .. })) => {
+                    let params = &self.module.entry_comp().params;
+                    params.get(*number) == Some(&value.instr) && *index == value.index
+                }
+                (ValueKind::Constant | ValueKind::Parameter, _) => false,
+                (ValueKind::State | ValueKind::Merge | ValueKind::Computed, _) => true,
+            };
+            if !at_home {
+                self.add(
+                    value.instr,
+                    "the slice is not in the value's own allocation",
+                );
+            }
         }
         for (instr, slice) in assignment.scratch.iter() {
             if let Some(slice) = *slice {

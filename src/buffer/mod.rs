@@ -15,3 +15,6 @@ pub use assign::assign;
 pub use assignment::BufferAssignment;
 pub use check::check;
 pub use print::print;
+
+#[cfg(test)]
+mod tests;

@@ -161,14 +161,14 @@ mod tests {
 
     #[test]
     fn the_tightest_gap_is_taken() {
-        // At time 5 only the blocks of 64 and 128 bytes in the middle are free again.
+        // At time 5 the blocks of 256 and 128 bytes are free again.
         let blocks = [
             block(0, 9, 512),
             block(0, 4, 256),
             block(0, 9, 192),
             block(0, 4, 128),
             block(0, 9, 100),
-            block(5, 9, 128),
+            block(5, 9, 90),
         ];
         let (offsets, total) = pack(&blocks, 64);
         assert_eq!(offsets[..5], [0, 512, 768, 960, 1088]);

@@ -4,6 +4,10 @@ pub mod reduce;
 pub mod reduce_gpu;
 pub mod request;
 
+pub mod collectives;
+pub mod program;
+pub mod thunks;
+
 pub mod bits;
 pub mod concat;
 pub mod convert;
@@ -27,6 +31,8 @@ pub mod small_float;
 pub mod update_slice;
 pub mod value;
 
+pub use program::Program;
+pub use program::program;
 pub use request::Emitted;
 pub use request::EmittedKernel;
 pub use request::KernelRequest;

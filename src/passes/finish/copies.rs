@@ -207,11 +207,9 @@ fn plan_entry(module: &Module, flow: &Dataflow, edits: &mut Edits) {
         let alias = module.input_output_alias.get(&leaves[leaf].0);
         let takes = alias.and_then(|a| parameter_value(a.parameter, &a.index));
         if let Some(parameter) = takes {
-            if value != parameter {
-                edits.waits.insert(leaf, parameter);
-                if donated.contains(&value) {
-                    edits.twice.insert(leaf);
-                }
+            edits.waits.insert(leaf, parameter);
+            if value != parameter && donated.contains(&value) {
+                edits.twice.insert(leaf);
             }
             edits.roots.entry(module.entry).or_default().insert(leaf);
         } else if is_read_only(flow, value) || seen.contains(&value) {

@@ -363,6 +363,17 @@ impl Lower<'_> {
 
     /// Combines the lanes of a vector, lane `i` with lane `i + half` again and again.
     fn reduce_lanes(&self, op: BinaryOp, a: Val, from: Ty) -> Result<Val> {
+        if from.scalar == Scalar::I1 && matches!(op, BinaryOp::And | BinaryOp::Or) {
+            let all = self.ir.int(u32::from(from.lanes), 1);
+            let bits = self.ir.bitcast(a, all);
+            let zero = self.ir.zero(all);
+            return Ok(if op == BinaryOp::Or {
+                self.ir.icmp(LLVMIntPredicate::LLVMIntNE, bits, zero)
+            } else {
+                let ones = self.ir.const_int(all, 1, u64::MAX);
+                self.ir.icmp(LLVMIntPredicate::LLVMIntEQ, bits, ones)
+            });
+        }
         let mut value = a;
         let mut lanes = from.lanes;
         let mut rest = Vec::new();

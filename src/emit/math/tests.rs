@@ -1,0 +1,252 @@
+//! Errors in units in the last place, and special values, by running the functions on this machine.
+
+use crate::base::Id;
+use crate::emit::math;
+use crate::executable::KernelId;
+use crate::executable::Launch;
+use crate::hlo::BinaryOp;
+use crate::hlo::UnaryOp;
+use crate::kernel::Buffer;
+use crate::kernel::ExprId;
+use crate::kernel::Kernel;
+use crate::kernel::KernelBuilder;
+use crate::kernel::Scalar;
+use crate::kernel::Space;
+use crate::llvm::testing;
+use crate::target::Target;
+
+/// A kernel of one output and `inputs` inputs, eight (four) lanes at a time.
+pub(super) fn kernel(
+    scalar: Scalar,
+    inputs: usize,
+    count: usize,
+    f: impl FnOnce(&mut KernelBuilder, &[ExprId]) -> ExprId,
+) -> Kernel {
+    let mut b = KernelBuilder::new("f");
+    let buffer = |name: String, written| Buffer {
+        name,
+        elem: scalar,
+        count: count as u64,
+        space: Space::Global,
+        align: 64,
+        written,
+        noalias: true,
+    };
+    let params: Vec<_> = (0..inputs)
+        .map(|i| b.buffer(buffer(format!("x{i}"), false)))
+        .collect();
+    let out = b.buffer(buffer("out".to_owned(), true));
+    let lanes = if scalar == Scalar::F32 { 8 } else { 4 };
+    b.for_range(count as i64, lanes, |b, i| {
+        let values: Vec<ExprId> = params.iter().map(|&p| b.load(p, i, lanes as u16)).collect();
+        let r = f(b, &values);
+        b.store(out, i, r);
+    });
+    b.finish(KernelId::from_index(0), Launch::SINGLE)
+}
+
+/// Distance of a result from the reference in units in the last place of the reference.
+fn ulps32(got: f32, wanted: f64) -> f64 {
+    let near = wanted as f32;
+    if got.to_bits() == near.to_bits() || got.is_nan() && near.is_nan() {
+        return ((f64::from(got) - wanted) / ulp32(near)).abs().min(0.5);
+    }
+    if !got.is_finite() || !near.is_finite() {
+        // The largest number instead of infinity is one unit off.
+        let edge = got.abs().max(near.abs()) == f32::INFINITY
+            && got.abs().min(near.abs()) == f32::MAX
+            && got.signum() == near.signum();
+        return if edge { 1.0 } else { f64::INFINITY };
+    }
+    ((f64::from(got) - wanted) / ulp32(near)).abs()
+}
+
+fn ulp32(x: f32) -> f64 {
+    let exponent = ((x.to_bits() >> 23) & 0xff).max(1) as i32;
+    2f64.powi(exponent - 150)
+}
+
+fn run32(
+    target: &Target,
+    inputs: &[Vec<f32>],
+    f: impl FnOnce(&mut KernelBuilder, &[ExprId]) -> ExprId,
+) -> Vec<f32> {
+    let count = inputs[0].len();
+    let kernel = kernel(Scalar::F32, inputs.len(), count, f);
+    let mut buffers: Vec<Vec<u8>> = inputs.iter().map(|v| testing::bytes_f32(v)).collect();
+    buffers.push(vec![0; 4 * count]);
+    testing::run(&kernel, target, &mut buffers);
+    testing::f32s(buffers.last().expect("the output"))
+}
+
+/// Bit patterns spread evenly over all of f32, and special values.
+fn spread32(count: usize) -> Vec<f32> {
+    let step = (u64::from(u32::MAX) / count as u64) | 1;
+    let mut values: Vec<f32> = (0..count as u64 - 32)
+        .map(|i| f32::from_bits((i * step) as u32))
+        .collect();
+    values.extend([
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        f32::MIN_POSITIVE,
+        -f32::MIN_POSITIVE,
+        1e-45,
+        -1e-45,
+        f32::MAX,
+        f32::MIN,
+        0.5,
+        -0.5,
+        2.0,
+    ]);
+    values.extend((0..16).map(|i| 1.0 + (i as f32 - 8.0) * f32::EPSILON));
+    values
+}
+
+/// The error function by its series of positive terms.
+fn series_erf(x: f64) -> f64 {
+    if x.is_nan() || x.abs() > 6.0 {
+        return if x.is_nan() { x } else { x.signum() };
+    }
+    let (mut term, mut sum) = (x, x);
+    for n in 1..300 {
+        term *= 2.0 * x * x / f64::from(2 * n + 1);
+        sum += term;
+    }
+    sum * (-x * x).exp() * std::f64::consts::FRAC_2_SQRT_PI
+}
+
+type Case32 = (UnaryOp, fn(f64) -> f64, f64);
+
+const UNARY: &[Case32] = &[
+    (UnaryOp::Exp, f64::exp, 1.1),
+    (UnaryOp::Expm1, f64::exp_m1, 1.7),
+    (UnaryOp::Log, f64::ln, 1.0),
+    (UnaryOp::Log1p, f64::ln_1p, 1.5),
+    (
+        UnaryOp::Logistic,
+        |x| {
+            if x < 0.0 {
+                x.exp() / (1.0 + x.exp())
+            } else {
+                1.0 / (1.0 + (-x).exp())
+            }
+        },
+        2.0,
+    ),
+    (UnaryOp::Tanh, f64::tanh, 1.5),
+    (UnaryOp::Sinh, f64::sinh, 2.0),
+    (UnaryOp::Cosh, f64::cosh, 2.0),
+    (UnaryOp::Asinh, f64::asinh, 2.5),
+    (UnaryOp::Acosh, f64::acosh, 2.5),
+    (UnaryOp::Atanh, f64::atanh, 2.5),
+    (UnaryOp::Sin, f64::sin, 1.6),
+    (UnaryOp::Cos, f64::cos, 1.6),
+    (UnaryOp::Tan, f64::tan, 2.0),
+    (UnaryOp::Asin, f64::asin, 1.5),
+    (UnaryOp::Acos, f64::acos, 1.5),
+    (UnaryOp::Cbrt, f64::cbrt, 1.0),
+    (UnaryOp::Rsqrt, |x| 1.0 / x.sqrt(), 1.5),
+    (UnaryOp::Erf, series_erf, 1.5),
+];
+
+fn worst32(got: &[f32], wanted: impl Fn(usize) -> f64) -> (f64, usize) {
+    got.iter()
+        .enumerate()
+        .map(|(i, &g)| (ulps32(g, wanted(i)), i))
+        .fold((0.0, 0), |a, b| if b.0 > a.0 { b } else { a })
+}
+
+#[test]
+fn f32_functions_are_accurate_everywhere() {
+    let values = spread32(1 << 19);
+    for &(op, reference, limit) in UNARY {
+        let inputs = [values.clone()];
+        let got = run32(&testing::x86_v3(), &inputs, |b, v| {
+            math::unary(b, op, v[0]).expect("a function")
+        });
+        let (worst, at) = worst32(&got, |i| reference(f64::from(values[i])));
+        println!("{op:?}: {worst:.2} ulp at {:e} ({:e})", values[at], got[at]);
+        assert!(
+            worst <= limit,
+            "{op:?}({:e}) = {:e}, wanted {:e}: {worst} ulp",
+            values[at],
+            got[at],
+            reference(f64::from(values[at]))
+        );
+    }
+}
+
+#[test]
+fn f32_zeros_keep_their_sign() {
+    let odd = [
+        UnaryOp::Expm1,
+        UnaryOp::Log1p,
+        UnaryOp::Tanh,
+        UnaryOp::Sinh,
+        UnaryOp::Asinh,
+        UnaryOp::Atanh,
+        UnaryOp::Sin,
+        UnaryOp::Tan,
+        UnaryOp::Asin,
+        UnaryOp::Cbrt,
+        UnaryOp::Erf,
+    ];
+    for op in odd {
+        let inputs = [vec![0.0, -0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]];
+        let got = run32(&testing::x86_v3(), &inputs, |b, v| {
+            math::unary(b, op, v[0]).expect("a function")
+        });
+        assert_eq!(got[0].to_bits(), 0, "{op:?}(0)");
+        assert_eq!(got[1].to_bits(), 1 << 31, "{op:?}(-0)");
+    }
+}
+
+#[test]
+fn f32_functions_of_two() {
+    let base = spread32(1 << 10);
+    let (mut xs, mut ys) = (Vec::new(), Vec::new());
+    for &x in base.iter().step_by(3).chain(&base[base.len() - 32..]) {
+        for &y in base.iter().step_by(5).chain(&base[base.len() - 32..]) {
+            xs.push(x);
+            ys.push(y);
+        }
+    }
+    // Powers whose result is in range, and bases near one.
+    for i in 0..60000 {
+        let x = (1.0 + (i % 257) as f32 * 0.037) * if i % 2 == 0 { 1.0 } else { 0.1 };
+        xs.push(x);
+        ys.push((i as f32 - 30000.0) * 0.001);
+        xs.push(1.0 + (i as f32 - 30000.0) * 1e-6);
+        ys.push(2000.0 + i as f32);
+    }
+    xs.resize(xs.len().next_multiple_of(8), 1.0);
+    ys.resize(xs.len(), 1.0);
+    let cases: [(BinaryOp, fn(f64, f64) -> f64, f64); 3] = [
+        (BinaryOp::Power, f64::powf, 1.5),
+        (BinaryOp::Atan2, f64::atan2, 1.5),
+        (BinaryOp::Remainder, |x, y| x % y, 0.0),
+    ];
+    for (op, reference, limit) in cases {
+        let got = run32(&testing::x86_v3(), &[xs.clone(), ys.clone()], |b, v| {
+            math::binary(b, op, v[0], v[1]).expect("a function")
+        });
+        let (worst, i) = worst32(&got, |i| reference(f64::from(xs[i]), f64::from(ys[i])));
+        println!(
+            "{op:?}: {worst:.2} ulp at {:e}, {:e} ({:e})",
+            xs[i], ys[i], got[i]
+        );
+        assert!(
+            worst <= limit,
+            "{op:?}({:e}, {:e}) = {:e}, wanted {:e}: {worst} ulp",
+            xs[i],
+            ys[i],
+            got[i],
+            reference(f64::from(xs[i]), f64::from(ys[i]))
+        );
+    }
+}

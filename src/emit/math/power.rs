@@ -44,18 +44,13 @@ impl Scope<'_> {
         let size = self.abs(x);
         let (smallest, up, down, guess) = if self.is_double() {
             (
-                f64::MIN_POSITIVE,
+                2f64.powi(-1000),
                 2f64.powi(54),
                 2f64.powi(-18),
                 0x2a9f_7893_0000_0000_i64,
             )
         } else {
-            (
-                f64::from(f32::MIN_POSITIVE),
-                2f64.powi(24),
-                2f64.powi(-8),
-                0x2a51_0554,
-            )
+            (2f64.powi(-100), 2f64.powi(24), 2f64.powi(-8), 0x2a51_0554)
         };
         let subnormal = self.below(size, smallest);
         let scaled = self.scale(size, up);
@@ -72,13 +67,15 @@ impl Scope<'_> {
         let mut t = self.from_bits(t);
         let steps = if self.is_double() { 2 } else { 1 };
         for _ in 0..steps {
-            // t (t^3 + 2 a) / (2 t^3 + a)
+            // t (t^3 + 2 a) / (2 t^3 + a), a quarter of both so that nothing overflows.
             let square = self.mul(t, t);
-            let cube = self.mul(square, t);
-            let twice = self.add(a, a);
+            let part = self.scale(t, 0.25);
+            let cube = self.mul(square, part);
+            let part = self.scale(a, 0.25);
+            let twice = self.add(part, part);
             let above = self.add(cube, twice);
             let twice = self.add(cube, cube);
-            let below = self.add(twice, a);
+            let below = self.add(twice, part);
             let ratio = self.div(above, below);
             t = self.mul(t, ratio);
         }

@@ -748,3 +748,96 @@ pub fn matmul_dims(batch: usize) -> DotDims {
         rhs_batch: (0..batch).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry computation with these parameters whose root `build` makes.
+    fn module(
+        params: &[Shape],
+        build: impl FnOnce(&mut Builder<'_>, &[InstrId]) -> Result<InstrId>,
+    ) -> Result<Module> {
+        let mut module = Module::new("m");
+        let comp = module.new_comp("e");
+        let mut b = module.builder(comp);
+        let params: Vec<InstrId> = params
+            .iter()
+            .enumerate()
+            .map(|(i, p)| b.parameter(format!("p{i}"), p.clone()))
+            .collect();
+        let root = build(&mut b, &params)?;
+        b.set_root(root);
+        module.entry = comp;
+        Ok(module)
+    }
+
+    fn result(module: &Module) -> String {
+        text(&module.root(module.entry).shape)
+    }
+
+    #[test]
+    fn constructors_infer_shapes() {
+        let f32_2x3 = Shape::array(PrimitiveType::F32, [2, 3]);
+        let m = module(&[f32_2x3.clone(), f32_2x3], |b, p| {
+            let t = b.transpose(p[1], &[1, 0])?;
+            let dot = b.dot(
+                p[0],
+                t,
+                matmul_dims(0),
+                PrecisionConfig::default(),
+                PrimitiveType::F32,
+            )?;
+            let sum = b.sum(dot, &[1])?;
+            let wide = b.broadcast(sum, &[0], &[2, 5])?;
+            let bits = b.bitcast_convert(wide, PrimitiveType::U8)?;
+            let both = b.tuple(&[sum, bits])?;
+            assert_eq!(b.gte(both, 1)?, bits);
+            Ok(both)
+        });
+        let m = m.expect("the module is well typed");
+        assert_eq!(result(&m), "(f32[2], u8[2,5,4])");
+        assert!(crate::hlo::verify::check(&m).is_ok());
+    }
+
+    #[test]
+    fn a_wrong_op_is_told_in_words() {
+        let shapes = [
+            Shape::array(PrimitiveType::F32, [2, 4]),
+            Shape::array(PrimitiveType::F32, [3, 5]),
+        ];
+        let wrong = module(&shapes, |b, p| {
+            let precision = PrecisionConfig::default();
+            b.dot(p[0], p[1], matmul_dims(0), precision, PrimitiveType::F32)
+        });
+        let message = wrong.expect_err("sizes differ").message;
+        assert_eq!(
+            message,
+            "`dot`: contracts dimension 1 of size 4 with dimension 0 of size 3"
+        );
+    }
+
+    #[test]
+    fn monoids_are_made_once() {
+        let m = module(&[Shape::array(PrimitiveType::S32, [4])], |b, p| {
+            let a = b.sum(p[0], &[0])?;
+            let c = b.sum(p[0], &[0])?;
+            let low = b.lowest(PrimitiveType::S32);
+            let d = b.reduce(p[0], low, &[0], BinaryOp::Maximum)?;
+            b.tuple(&[a, c, d])
+        });
+        assert_eq!(m.expect("the module is well typed").comps.len(), 3);
+    }
+
+    #[test]
+    fn counted_loops_verify() {
+        let m = module(&[Shape::array(PrimitiveType::F32, [4])], |b, p| {
+            let values =
+                b.counted_loop("twice", 2, &[p[0]], |b, _, v| Ok(vec![b.add(v[0], v[0])?]))?;
+            Ok(values[0])
+        });
+        let m = m.expect("the module is well typed");
+        assert_eq!(result(&m), "f32[4]");
+        assert!(crate::hlo::verify::check(&m).is_ok());
+    }
+}

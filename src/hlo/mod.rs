@@ -7,6 +7,7 @@ pub mod module;
 pub mod op;
 pub mod print;
 pub mod rewrite;
+pub mod verify;
 pub mod visit;
 
 pub use build::Builder;

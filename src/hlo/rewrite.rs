@@ -155,9 +155,22 @@ impl<'m> Rewriter<'m> {
         self.replace(call, new)?;
         Ok(new)
     }
+    /// Lets every replaced instruction point at the last of its chain of replacements.
+    fn shorten_chains(&mut self) {
+        let all: Vec<InstrId> = self.module.instrs.ids().collect();
+        for id in all {
+            let last = self.resolve(id);
+            let mut at = id;
+            while let Some(next) = self.replaced[at] {
+                self.replaced.set(at, Some(last));
+                at = next;
+            }
+        }
+    }
     /// Redirects users, roots and control edges, drops the dead, restores the order. True when an
     /// instruction was replaced.
-    pub fn finish(self) -> bool {
+    pub fn finish(mut self) -> bool {
+        self.shorten_chains();
         let effects = visit::side_effects(self.module);
         for comp in self.touched.iter() {
             let list = self.module.comps[comp].instrs.clone();
@@ -318,4 +331,136 @@ pub fn compact(module: &mut Module) {
         module.comps[new].root = moved(old.root);
     }
     module.entry = comp_map[module.entry].unwrap_or(module.entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Id;
+    use crate::hlo::UnaryOp;
+    use crate::hlo::verify;
+    use crate::shape::PrimitiveType;
+    use crate::shape::Shape;
+
+    /// `e(p) = negate(exponential(p))`, with the ids of the three.
+    fn chain() -> (Module, [InstrId; 3]) {
+        let mut m = Module::new("m");
+        let comp = m.new_comp("e");
+        let mut b = m.builder(comp);
+        let p = b.parameter("p", Shape::array(PrimitiveType::F32, [4]));
+        let x = b.unary(UnaryOp::Exp, p).expect("f32 has exp");
+        let y = b.unary(UnaryOp::Negate, x).expect("f32 has negate");
+        b.set_root(y);
+        (m, [p, x, y])
+    }
+
+    fn opcodes(m: &Module) -> Vec<&'static str> {
+        let list = &m.entry_comp().instrs;
+        list.iter().map(|&id| m.instrs[id].op.opcode()).collect()
+    }
+
+    #[test]
+    fn replacing_redirects_users_and_restores_order() {
+        let (mut m, [p, x, _]) = chain();
+        let mut rewriter = Rewriter::new(&mut m);
+        rewriter
+            .replace_with(x, |b| {
+                let t = b.unary(UnaryOp::Tanh, p)?;
+                b.add(t, t)
+            })
+            .expect("shapes agree");
+        assert!(rewriter.finish());
+        assert_eq!(opcodes(&m), ["parameter", "tanh", "add", "negate"]);
+        assert!(verify::check(&m).is_ok());
+    }
+
+    #[test]
+    fn a_wrapper_keeps_its_operand() {
+        let (mut m, [_, x, _]) = chain();
+        let mut rewriter = Rewriter::new(&mut m);
+        let copy = rewriter.builder_at(x).copy(x).expect("arrays copy");
+        rewriter
+            .replace_except(x, copy, &[copy])
+            .expect("shapes agree");
+        rewriter.finish();
+        assert_eq!(opcodes(&m), ["parameter", "exponential", "copy", "negate"]);
+        assert!(verify::check(&m).is_ok());
+    }
+
+    #[test]
+    fn replacements_chain_and_roots_follow() {
+        let (mut m, [p, x, y]) = chain();
+        let mut rewriter = Rewriter::new(&mut m);
+        rewriter.replace(y, x).expect("shapes agree");
+        rewriter.replace(x, p).expect("shapes agree");
+        assert!(rewriter.replace(x, p).is_err(), "a second time is refused");
+        rewriter.finish();
+        assert_eq!(opcodes(&m), ["parameter"]);
+        assert_eq!(m.entry_comp().root, p);
+    }
+
+    #[test]
+    fn control_edges_follow_replacements() {
+        let (mut m, [p, x, y]) = chain();
+        m.instrs[y].control_predecessors.push(x);
+        m.instrs[y].operands[0] = p;
+        let mut rewriter = Rewriter::new(&mut m);
+        let new = rewriter
+            .replace_with(x, |b| b.unary(UnaryOp::Sin, p))
+            .expect("shapes agree");
+        rewriter.finish();
+        assert_eq!(m.instrs[y].control_predecessors.as_slice(), [new]);
+        assert_eq!(opcodes(&m), ["parameter", "sine", "negate"]);
+    }
+
+    #[test]
+    fn inlining_a_call_leaves_its_body() {
+        let (mut m, _) = chain();
+        let inner = m.entry;
+        let outer = m.new_comp("outer");
+        m.entry = outer;
+        let mut b = m.builder(outer);
+        let q = b.parameter("q", Shape::array(PrimitiveType::F32, [4]));
+        let call = b.call(inner, &[q]).expect("operands fit");
+        b.set_root(call);
+        let mut rewriter = Rewriter::new(&mut m);
+        rewriter.inline(call).expect("it is a call");
+        rewriter.finish();
+        assert_eq!(opcodes(&m), ["parameter", "exponential", "negate"]);
+        compact(&mut m);
+        assert_eq!((m.comps.len(), m.instrs.len()), (1, 3));
+        assert!(verify::check(&m).is_ok());
+    }
+
+    #[test]
+    fn long_chains_take_linear_time() {
+        let mut m = Module::new("m");
+        let comp = m.new_comp("e");
+        let mut b = m.builder(comp);
+        let p = b.parameter("p", Shape::scalar(PrimitiveType::F32));
+        let mut x = p;
+        for _ in 0..100_000 {
+            x = b.unary(UnaryOp::Negate, x).expect("f32 has negate");
+        }
+        b.set_root(x);
+        let list = m.comps[comp].instrs.clone();
+        let mut rewriter = Rewriter::new(&mut m);
+        for pair in list[1..50_000].windows(2).rev() {
+            rewriter.replace(pair[1], pair[0]).expect("shapes agree");
+        }
+        rewriter.finish();
+        assert_eq!(m.comps[comp].instrs.len(), 50_003);
+        let list = m.comps[comp].instrs.clone();
+        let mut rewriter = Rewriter::new(&mut m);
+        for &id in &list[1..] {
+            let operand = rewriter.module.instrs[id].operands[0];
+            rewriter
+                .replace_with(id, |b| b.unary(UnaryOp::Abs, operand))
+                .expect("shapes agree");
+        }
+        rewriter.finish();
+        assert_eq!(m.comps[comp].instrs.len(), 50_003);
+        assert_eq!(m.comps[comp].instrs[0].index(), 0);
+        assert!(verify::check(&m).is_ok());
+    }
 }

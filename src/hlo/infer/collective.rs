@@ -71,7 +71,12 @@ impl Infer<'_> {
             }
             CollectiveKind::CollectivePermuteStart { pairs, .. } => {
                 self.permute_pairs(pairs)?;
-                let result = self.permuted()?;
+                let stated = self.declared.and_then(|d| d.at(&[1]));
+                let inner = Infer {
+                    declared: stated,
+                    ..*self
+                };
+                let result = inner.permuted()?;
                 let mut parts = vec![self.operand(0)?.without_layout(), result];
                 if let Some(stated) = self.declared.and_then(Shape::as_tuple) {
                     parts.extend(stated.iter().skip(2).map(Shape::without_layout));

@@ -1,0 +1,206 @@
+//! Rules O1 to O7: one instruction and its operands.
+
+use crate::base::Diagnostic;
+use crate::base::IdMap;
+use crate::base::codes::OP_CONSTRAINT;
+use crate::base::codes::SHAPE_MISMATCH;
+use crate::hlo::CollectiveKind;
+use crate::hlo::InstrId;
+use crate::hlo::Op;
+use crate::hlo::infer::agree;
+use crate::hlo::infer::infer;
+use crate::hlo::infer::text;
+use crate::hlo::verify::Report;
+use crate::shape::ArrayShape;
+use crate::shape::Shape;
+use crate::shape::index::is_permutation;
+
+pub(super) fn ops(report: &mut Report<'_>) {
+    let module = report.module;
+    let mut users: IdMap<InstrId, u32> = IdMap::new();
+    for computation in module.comps.values() {
+        for &id in &computation.instrs {
+            for &operand in &module.instrs[id].operands {
+                users[operand] += 1;
+            }
+        }
+        users[computation.root] += 1;
+    }
+    for computation in module.comps.values() {
+        for &id in &computation.instrs {
+            let arrays = well_formed_arrays(&module.instrs[id].shape);
+            match arrays {
+                Ok(()) => shape(report, id),
+                Err(message) => report.instr_error(OP_CONSTRAINT, id, message),
+            }
+            pairing(report, id, users[id]);
+            leaf_replication(report, id);
+            fusion_aliasing(report, id);
+        }
+    }
+    let Some(layout) = &module.config.entry_layout else {
+        return;
+    };
+    for shape in layout.parameters.iter().chain([&layout.result]) {
+        if let Err(message) = well_formed_arrays(shape) {
+            report.module_error(OP_CONSTRAINT, format!("entry layout: {message}"));
+        }
+    }
+}
+
+/// O3 and O7, for every array in a shape.
+fn well_formed_arrays(shape: &Shape) -> Result<(), String> {
+    let check = |array: &ArrayShape| {
+        if array.checked_element_count().is_none() {
+            return Err(format!("{} has too many elements", text(shape)));
+        }
+        if !array.dynamic.is_empty() && array.dynamic.len() != array.rank() {
+            return Err("as many dynamic flags as dimensions are needed".to_owned());
+        }
+        match &array.layout {
+            Some(layout)
+                if layout.minor_to_major.len() != array.rank()
+                    || !is_permutation(&layout.minor_to_major) =>
+            {
+                Err(format!(
+                    "layout {:?} does not order the dimensions of {}",
+                    layout.minor_to_major,
+                    text(shape)
+                ))
+            }
+            _ => Ok(()),
+        }
+    };
+    shape
+        .leaves()
+        .iter()
+        .filter_map(|(_, leaf)| leaf.as_array())
+        .try_for_each(check)
+}
+
+/// O1 and O2.
+fn shape(report: &mut Report<'_>, id: InstrId) {
+    let module = report.module;
+    let instr = &module.instrs[id];
+    let operands: Vec<&Shape> = instr
+        .operands
+        .iter()
+        .map(|&o| &module.instrs[o].shape)
+        .collect();
+    match infer(module, &instr.op, &operands, Some(&instr.shape)) {
+        Err(error) => report.instr_diagnostic(id, error),
+        Ok(inferred) if !agree(&inferred, &instr.shape) => {
+            let (declared, inferred) = (text(&instr.shape), text(&inferred));
+            let name = instr.op.opcode();
+            let message = format!("`{name}` is declared {declared}, its operands give {inferred}");
+            report.instr_diagnostic(id, Diagnostic::error(SHAPE_MISMATCH, message));
+        }
+        Ok(_) => {}
+    }
+}
+
+/// O4. Async ops that are split in two: what the second half takes.
+fn pairing(report: &mut Report<'_>, id: InstrId, users: u32) {
+    let module = report.module;
+    let instr = &module.instrs[id];
+    let name = instr.op.opcode();
+    let starts = matches!(
+        &instr.op,
+        Op::CopyStart { .. }
+            | Op::AsyncStart { .. }
+            | Op::AsyncUpdate
+            | Op::Collective {
+                kind: CollectiveKind::AllGatherStart { .. }
+                    | CollectiveKind::AllReduceStart { .. }
+                    | CollectiveKind::CollectivePermuteStart { .. },
+                ..
+            }
+    );
+    if starts && users != 1 {
+        let message = format!("`{name}`: has {users} users instead of one done op");
+        report.instr_error(OP_CONSTRAINT, id, message);
+        return;
+    }
+    let Some(&first) = instr.operands.first() else {
+        return;
+    };
+    let before = &module.instrs[first].op;
+    let fits = match (&instr.op, before) {
+        (Op::CopyDone, Op::CopyStart { .. })
+        | (Op::AsyncUpdate | Op::AsyncDone, Op::AsyncStart { .. } | Op::AsyncUpdate) => true,
+        (Op::AllGatherDone, Op::Collective { kind, .. }) => {
+            matches!(kind, CollectiveKind::AllGatherStart { .. })
+        }
+        (Op::AllReduceDone, Op::Collective { kind, .. }) => {
+            matches!(kind, CollectiveKind::AllReduceStart { .. })
+        }
+        (Op::CollectivePermuteDone, Op::Collective { kind, .. }) => {
+            matches!(kind, CollectiveKind::CollectivePermuteStart { .. })
+        }
+        (Op::SendDone { channel_id: a, .. }, Op::Send { channel_id: b, .. })
+        | (Op::RecvDone { channel_id: a, .. }, Op::Recv { channel_id: b, .. }) => a == b,
+        (
+            Op::CopyDone
+            | Op::AsyncUpdate
+            | Op::AsyncDone
+            | Op::AllGatherDone
+            | Op::AllReduceDone
+            | Op::CollectivePermuteDone,
+            _,
+        ) => false,
+        // Sends and receives may be pipelined through loops, where a tuple element stands between.
+        (Op::SendDone { .. }, other) => !matches!(other, Op::Recv { .. }),
+        (Op::RecvDone { .. }, other) => !matches!(other, Op::Send { .. }),
+        _ => true,
+    };
+    if !fits {
+        let message = format!("`{name}`: its operand is no start op of its kind and channel");
+        report.instr_error(OP_CONSTRAINT, id, message);
+    }
+}
+
+/// O5.
+fn leaf_replication(report: &mut Report<'_>, id: InstrId) {
+    let instr = &report.module.instrs[id];
+    let Op::Parameter {
+        leaf_replication, ..
+    } = &instr.op
+    else {
+        return;
+    };
+    let leaves = instr.shape.leaves().len();
+    if !leaf_replication.is_empty() && leaf_replication.len() != leaves {
+        let found = leaf_replication.len();
+        let message = format!("`parameter`: has {found} replication flags for {leaves} leaves");
+        report.instr_error(OP_CONSTRAINT, id, message);
+    }
+}
+
+/// O6.
+fn fusion_aliasing(report: &mut Report<'_>, id: InstrId) {
+    let module = report.module;
+    let instr = &module.instrs[id];
+    let Op::Fusion {
+        output_to_operand_aliasing,
+        ..
+    } = &instr.op
+    else {
+        return;
+    };
+    for (output, number, input) in output_to_operand_aliasing {
+        let path = |index: &[i64]| -> Option<Vec<usize>> {
+            index.iter().map(|&i| usize::try_from(i).ok()).collect()
+        };
+        let out = path(output).and_then(|p| instr.shape.at(&p));
+        let operand = usize::try_from(*number)
+            .ok()
+            .and_then(|n| instr.operands.get(n));
+        let from = operand.and_then(|&o| path(input).and_then(|p| module.instrs[o].shape.at(&p)));
+        if !out.zip(from).is_some_and(|(a, b)| agree(a, b)) {
+            let message = format!(
+                "`fusion`: aliases output {output:?} to operand {number} at {input:?}, which do not fit"
+            );
+            report.instr_error(OP_CONSTRAINT, id, message);
+        }
+    }
+}

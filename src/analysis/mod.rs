@@ -1,9 +1,17 @@
-//! Read-only facts about a module.
+//! Read-only facts about a module: each analysis takes `&Module` and returns a value.
+//!
+//! Nothing here is kept up to date; after a change the value is thrown away and made again.
 
 pub mod alias;
+pub mod call_graph;
+pub mod cost;
 pub mod dataflow;
+pub mod effects;
 pub mod live;
+pub mod reach;
 pub mod scratch;
+pub mod trip_count;
+pub mod users;
 
 pub use alias::Share;
 pub use dataflow::Dataflow;

@@ -1,0 +1,185 @@
+//! How often a `while` runs, when that can be told from its text.
+//!
+//! Known is the counted loop: the condition compares one integer element of the state with a
+//! constant, the body adds a constant to that element, and the loop starts from a constant.
+
+use crate::hlo::BinaryOp;
+use crate::hlo::CompId;
+use crate::hlo::ComparisonDirection;
+use crate::hlo::InstrId;
+use crate::hlo::Module;
+use crate::hlo::Op;
+use crate::literal::ArrayLiteral;
+
+/// The element of the state that counts a loop, and how it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Induction {
+    /// Index of the element in the state tuple.
+    pub index: usize,
+    /// Value before the first run.
+    pub init: i128,
+    /// What each run adds.
+    pub step: i128,
+    /// Number of runs.
+    pub trip_count: u64,
+}
+
+/// The number of runs of a `while` instruction, when it is a counted loop.
+pub fn trip_count(module: &Module, id: InstrId) -> Option<u64> {
+    induction(module, id).map(|i| i.trip_count)
+}
+
+/// The counting element of a `while` instruction, when it is a counted loop.
+pub fn induction(module: &Module, id: InstrId) -> Option<Induction> {
+    let instr = module.instr(id);
+    let Op::While { condition, body } = instr.op else {
+        return None;
+    };
+    let (index, direction, limit) = condition_of(module, condition)?;
+    let step = step_of(module, body, index)?;
+    let init_tuple = module.instr(*instr.operands.first()?);
+    let init_id = match &init_tuple.op {
+        Op::Tuple => *init_tuple.operands.get(index)?,
+        _ => return None,
+    };
+    let init = constant(module, init_id)?;
+    let ty = module.shape(init_id).as_array()?.ty;
+    if !ty.is_integer() {
+        return None;
+    }
+    let trip_count = runs(direction, init, limit, step)?;
+    // The counter must not wrap on the way.
+    let last = init.checked_add(step.checked_mul(i128::from(trip_count))?)?;
+    let bits = u32::try_from(ty.bit_width()).ok()?;
+    let (low, high) = if ty.is_signed() {
+        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1i128 << bits) - 1)
+    };
+    (low..=high).contains(&last).then_some(Induction {
+        index,
+        init,
+        step,
+        trip_count,
+    })
+}
+
+fn runs(direction: ComparisonDirection, init: i128, limit: i128, step: i128) -> Option<u64> {
+    let span = match direction {
+        ComparisonDirection::Lt if step > 0 => limit - init,
+        ComparisonDirection::Le if step > 0 => limit - init + 1,
+        ComparisonDirection::Gt if step < 0 => init - limit,
+        ComparisonDirection::Ge if step < 0 => init - limit + 1,
+        ComparisonDirection::Ne if step != 0 && (limit - init) % step == 0 => {
+            return u64::try_from((limit - init) / step).ok();
+        }
+        ComparisonDirection::Lt
+        | ComparisonDirection::Le
+        | ComparisonDirection::Gt
+        | ComparisonDirection::Ge
+        | ComparisonDirection::Ne
+        | ComparisonDirection::Eq => return None,
+    };
+    if span <= 0 {
+        return Some(0);
+    }
+    let step = step.abs();
+    u64::try_from((span + step - 1) / step).ok()
+}
+
+/// `compare(state[i], constant)` or the other way round, as (i, direction, constant).
+fn condition_of(module: &Module, comp: CompId) -> Option<(usize, ComparisonDirection, i128)> {
+    let root = look_through(module, module.comp(comp).root);
+    let root = module.instr(root);
+    let Op::Compare { direction, .. } = root.op else {
+        return None;
+    };
+    let (left, right) = (root.operands[0], root.operands[1]);
+    if let (Some(index), Some(limit)) = (element(module, comp, left), constant(module, right)) {
+        return Some((index, direction, limit));
+    }
+    if let (Some(limit), Some(index)) = (constant(module, left), element(module, comp, right)) {
+        return Some((index, swapped(direction), limit));
+    }
+    None
+}
+
+/// The relation that holds of the operands the other way round.
+fn swapped(direction: ComparisonDirection) -> ComparisonDirection {
+    match direction {
+        ComparisonDirection::Lt => ComparisonDirection::Gt,
+        ComparisonDirection::Le => ComparisonDirection::Ge,
+        ComparisonDirection::Gt => ComparisonDirection::Lt,
+        ComparisonDirection::Ge => ComparisonDirection::Le,
+        ComparisonDirection::Eq | ComparisonDirection::Ne => direction,
+    }
+}
+
+/// The constant that the body adds to element `index`.
+fn step_of(module: &Module, body: CompId, index: usize) -> Option<i128> {
+    let root = module.root(body);
+    if root.op != Op::Tuple {
+        return None;
+    }
+    let next = module.instr(look_through(module, *root.operands.get(index)?));
+    let (left, right) = match next.op {
+        Op::Binary(BinaryOp::Add | BinaryOp::Subtract) => (next.operands[0], next.operands[1]),
+        _ => return None,
+    };
+    let negative = next.op == Op::Binary(BinaryOp::Subtract);
+    if element(module, body, left) == Some(index) {
+        let step = constant(module, right)?;
+        return Some(if negative { -step } else { step });
+    }
+    if !negative && element(module, body, right) == Some(index) {
+        return constant(module, left);
+    }
+    None
+}
+
+/// The state element that `id` is, when it is one.
+fn element(module: &Module, comp: CompId, id: InstrId) -> Option<usize> {
+    let instr = module.instr(look_through(module, id));
+    match instr.op {
+        Op::GetTupleElement { index }
+            if module.comp(comp).params.first() == instr.operands.first() =>
+        {
+            Some(index)
+        }
+        _ => None,
+    }
+}
+
+fn look_through(module: &Module, mut id: InstrId) -> InstrId {
+    while matches!(
+        module.instr(id).op,
+        Op::Copy | Op::Bitcast | Op::Reshape { .. }
+    ) && module
+        .shape(id)
+        .same_ignoring_layout(module.shape(module.instr(id).operands[0]))
+    {
+        id = module.instr(id).operands[0];
+    }
+    id
+}
+
+fn constant(module: &Module, id: InstrId) -> Option<i128> {
+    match &module.instr(look_through(module, id)).op {
+        Op::Constant(literal) => scalar_integer(literal.as_array()?),
+        _ => None,
+    }
+}
+
+/// The value of an integer array of one element.
+pub fn scalar_integer(array: &ArrayLiteral) -> Option<i128> {
+    if array.len() != 1 || !array.ty().is_integer() {
+        return None;
+    }
+    let mut bytes = if array.ty().is_signed() && array.bytes().last().is_some_and(|b| b >> 7 == 1) {
+        [0xff; 16]
+    } else {
+        [0; 16]
+    };
+    bytes[..array.bytes().len()].copy_from_slice(array.bytes());
+    Some(i128::from_le_bytes(bytes))
+}

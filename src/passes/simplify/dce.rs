@@ -1,0 +1,24 @@
+//! Drops instructions that nothing needs.
+
+use crate::base::Result;
+use crate::hlo::Module;
+use crate::hlo::Stage;
+use crate::hlo::rewrite;
+use crate::passes::pass::Changed;
+use crate::passes::pass::Pass;
+use crate::passes::pass::PassCx;
+
+/// The pass.
+pub struct Dce;
+
+impl Pass for Dce {
+    fn name(&self) -> &'static str {
+        "dce"
+    }
+    fn stages(&self) -> (Stage, Stage) {
+        (Stage::Imported, Stage::Imported)
+    }
+    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+        Ok(Changed::when(rewrite::drop_dead_everywhere(module)))
+    }
+}

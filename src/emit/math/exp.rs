@@ -127,6 +127,25 @@ impl Scope<'_> {
         self.ldexp(e, k)
     }
 
+    /// `e^x` as a product of two factors, neither of which overflows before `e^x` is far beyond
+    /// the largest number.
+    pub(super) fn exp_factors(&mut self, x: V) -> (V, V) {
+        let (low, high) = if self.is_double() {
+            (-746.0, 1418.0)
+        } else {
+            (-104.0, 175.0)
+        };
+        let (low, high) = (self.c(low), self.c(high));
+        let x = self.at_most(x, high);
+        let x = self.at_least(x, low);
+        let (k, r) = self.reduce_exp(x);
+        let e = self.exp_reduced(r);
+        let half = self.int_c(BinaryOp::AShr, k, 1);
+        let rest = self.int(BinaryOp::Sub, k, half);
+        let (half, rest) = (self.exp2_int(half), self.exp2_int(rest));
+        (self.mul(e, half), rest)
+    }
+
     /// `e^(x.high + x.low)`, the low part being below a few units in the last place.
     pub(super) fn exp_double(&mut self, x: Double) -> V {
         let limited = self.clamp_exp(x.high);

@@ -441,3 +441,83 @@ fn f64_special_values_are_those_of_the_c_library() {
         }
     }
 }
+
+/// Runs a complex function on `f64` parts.
+fn run_complex(
+    inputs: &[Vec<f64>],
+    f: impl Fn(&mut KernelBuilder, &[ExprId]) -> (ExprId, ExprId),
+) -> (Vec<f64>, Vec<f64>) {
+    let target = testing::x86_v3();
+    (
+        run64(&target, inputs, |b, v| f(b, v).0),
+        run64(&target, inputs, |b, v| f(b, v).1),
+    )
+}
+
+/// One line of `complex_reference.txt`: function, two complex arguments, the result of mpmath.
+#[test]
+fn complex_functions_match_high_precision() {
+    let lines: Vec<(&str, Vec<f64>)> = include_str!("complex_reference.txt")
+        .lines()
+        .map(|line| {
+            let mut words = line.split(' ');
+            let name = words.next().expect("a name");
+            let numbers = words
+                .map(|w| f64::from_bits(u64::from_str_radix(w, 16).expect("hexadecimal")))
+                .collect();
+            (name, numbers)
+        })
+        .collect();
+    let mut names: Vec<&str> = lines.iter().map(|l| l.0).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    let mut wrong = Vec::new();
+    for name in names {
+        let own: Vec<&Vec<f64>> = lines.iter().filter(|l| l.0 == name).map(|l| &l.1).collect();
+        let inputs: Vec<Vec<f64>> = (0..4)
+            .map(|part| {
+                let mut column: Vec<f64> = own.iter().map(|l| l[part]).collect();
+                column.resize(own.len().next_multiple_of(4), 1.0);
+                column
+            })
+            .collect();
+        let (re, im) = run_complex(&inputs, |b, v| {
+            let (x, y) = ((v[0], v[1]), (v[2], v[3]));
+            if name == "abs" {
+                let size = math::complex::abs(b, v[0], v[1]);
+                let zero = b.float(b.ty(size), 0.0);
+                return (size, zero);
+            }
+            if let Some(op) = UnaryOp::from_name(name) {
+                return math::complex::unary(b, op, x).expect("a function");
+            }
+            let op = BinaryOp::from_name(name).expect("an opcode");
+            math::complex::binary(b, op, x, y).expect("a function")
+        });
+        let mut worst = 0f64;
+        for (i, line) in own.iter().enumerate() {
+            let (wr, wi) = (line[4], line[5]);
+            // Each part to a few units, where the parts do not come from cancelling.
+            let size = wr.abs().max(wi.abs());
+            let error = |got: f64, wanted: f64| {
+                if got == wanted || got.is_nan() && wanted.is_nan() {
+                    return 0.0;
+                }
+                (got - wanted).abs() / (4.0 * ulp64(wanted) + 2.0 * ulp64(size))
+            };
+            let bad = error(re[i], wr).max(error(im[i], wi));
+            let bad = if bad.is_nan() { f64::INFINITY } else { bad };
+            worst = worst.max(bad);
+            let limit = if name == "power" { 16.0 } else { 1.0 };
+            if bad > limit {
+                wrong.push(format!(
+                    "{name}({:e}, {:e}; {:e}, {:e}) = ({:e}, {:e}), wanted ({wr:e}, {wi:e}): {bad:.2}",
+                    line[0], line[1], line[2], line[3], re[i], im[i]
+                ));
+            }
+        }
+        println!("{name}: {worst:.2} of the bound");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -4,6 +4,7 @@
 //! `XLA_AOT_CORPUS` names a folder, all of that is run as well.
 
 mod conformance;
+mod golden;
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,7 @@ use xla_aot::wire;
 
 fn main() {
     let skips = Skips::read();
-    let mut trials = Vec::new();
+    let mut trials = golden::trials();
     for (name, case) in cases() {
         let case = Arc::new(case);
         if !case.is_large() {

@@ -174,7 +174,10 @@ impl fmt::Display for Diagnostic {
                 let pad = " ".repeat(number.len());
                 write!(f, "\n{pad}--> line {line}, column {column}")?;
                 let (excerpt, column) = window(excerpt, *column);
-                write!(f, "\n{pad} |\n{number} | {excerpt}")?;
+                write!(f, "\n{pad} |\n{number} |")?;
+                if !excerpt.is_empty() {
+                    write!(f, " {excerpt}")?;
+                }
                 let before = " ".repeat(column.saturating_sub(1));
                 let width = (*width).clamp(1, EXCERPT_WIDTH);
                 write!(f, "\n{pad} | {before}{}", "^".repeat(width))?;

@@ -277,6 +277,8 @@ impl<'a> Cursor<'a> {
         let rest = self.rest();
         let found = if rest.is_empty() {
             "the end of the text".to_owned()
+        } else if rest.starts_with("/*") {
+            "a comment that is not closed".to_owned()
         } else {
             let word: String = rest
                 .chars()

@@ -103,7 +103,7 @@ pub fn read(bytes: &[u8], format: Option<InputFormat>) -> Result<Module> {
 /// # Errors
 /// `INPUT_KIND` when it shows none.
 pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
-    if bytes.is_empty() {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Diagnostic::error(codes::INPUT_KIND, "the input is empty"));
     }
     if bytes.starts_with(BYTECODE_MAGIC) {
@@ -183,7 +183,7 @@ mod tests {
                 String::from_utf8_lossy(bytes)
             );
         }
-        for bytes in [&b""[..], b"hello", b"\x00\x01", b"{}"] {
+        for bytes in [&b""[..], b"\n", b"hello", b"\x00\x01", b"{}"] {
             assert_eq!(detect(bytes).unwrap_err().code, codes::INPUT_KIND);
         }
     }

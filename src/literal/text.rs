@@ -253,7 +253,7 @@ fn parse_braces(cursor: &mut Cursor<'_>, shape: &ArrayShape, data: &mut Vec<u8>)
             if seen[level] != dims[level] {
                 let wanted = dims[level];
                 let found = seen[level];
-                let message = format!("{found} elements where `{shape}` has {wanted}");
+                let message = format!("{found} of {wanted} elements in a part of `{shape}`");
                 return Err(cursor.error_at(cursor.pos(), message));
             }
             cursor.expect("}")?;
@@ -290,7 +290,7 @@ fn elided(cursor: &mut Cursor<'_>, shape: &ArrayShape) -> Result<()> {
     let message = format!("the values of a constant `{shape}` are left out");
     Err(cursor
         .error_at(cursor.pos() - 3, message)
-        .help("print the module with print_large_constants (XLA_FLAGS=--xla_dump_hlo_as_proto, or jax's as_text with large constants), or pass the proto"))
+        .help("print the module with `print_large_constants`, or give it as a proto"))
 }
 
 fn parse_element(cursor: &mut Cursor<'_>, ty: PrimitiveType, data: &mut Vec<u8>) -> Result<()> {

@@ -114,7 +114,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Whether a shape comes next: a type name before `[`, or a tuple.
+/// Whether a shape comes next: a word before `[`, or a tuple.
 pub fn starts_shape(cursor: &mut Cursor<'_>) -> bool {
     if cursor.peek() == b'(' {
         return true;
@@ -123,7 +123,7 @@ pub fn starts_shape(cursor: &mut Cursor<'_>) -> bool {
     let word = cursor.word();
     let bracket = cursor.byte() == b'[';
     cursor.set_pos(start);
-    bracket && word.is_some_and(is_type_name)
+    bracket && word.is_some()
 }
 
 /// Whether HLO text reads the word as an element type, and never as a name.

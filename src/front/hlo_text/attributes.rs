@@ -194,7 +194,7 @@ impl<'a> Attributes<'a> {
         known: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>> {
         match self.take(name) {
-            Some((place, Value::Word(word))) => match known(word) {
+            Some((_, Value::Word(word, place))) => match known(word) {
                 Some(value) => Ok(Some(value)),
                 None => {
                     let message = format!("`{word}` is no value of `{name}` here");

@@ -15,6 +15,7 @@ use crate::hlo::Extra;
 use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
+use crate::hlo::infer::infer;
 use crate::shape::Shape;
 use crate::shape::text as shape_text;
 
@@ -257,7 +258,7 @@ impl<'a> Reader<'a> {
         list.finish(&self.cursor)?;
         parsed.shape = match declared {
             Some(shape) => shape,
-            None => self.inferred(opcode, start)?,
+            None => self.inferred(&parsed.op, &shapes, start)?,
         };
         self.depth -= 1;
         Ok(parsed)
@@ -272,16 +273,24 @@ impl<'a> Reader<'a> {
                 leaf_replication: Vec::new(),
             },
             Some(shape) => Op::Constant(crate::literal::text::parse(&mut self.cursor, shape)?),
-            None => return self.inferred(opcode, start).map(|_| Op::Tuple),
+            None => {
+                let message = format!("`{opcode}` without a shape before it");
+                return Err(self.cursor.error_at(start, message));
+            }
         };
         self.cursor.expect(")")?;
         Ok(op)
     }
 
     /// The shape of an instruction whose text has none.
-    fn inferred(&self, opcode: &str, start: usize) -> Result<Shape> {
-        let message = format!("`{opcode}` without a shape before it");
-        Err(self.cursor.error_at(start, message))
+    fn inferred(&self, op: &Op, operands: &[Shape], start: usize) -> Result<Shape> {
+        let operands: SmallVec<[&Shape; 4]> = operands.iter().collect();
+        match infer(&self.module, op, &operands, None) {
+            Ok(shape) => Ok(shape.with_default_layout()),
+            Err(error) => {
+                Err(error.or_at(|| self.cursor.location(start, start + op.opcode().len())))
+            }
+        }
     }
 
     /// `(shape? name, ...)`; an operand may also be an instruction without attributes.

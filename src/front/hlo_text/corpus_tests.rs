@@ -1,4 +1,4 @@
-//! Every program of the corpus, in both of its forms, when the corpus is at hand.
+//! The programs that ship and, when it is at hand, the corpus: each in both of its forms.
 
 use std::path::PathBuf;
 
@@ -8,26 +8,27 @@ use crate::hlo::Module;
 use crate::hlo::StackFrameIndex;
 use crate::hlo::print;
 
-/// The files of that name in all cases of the corpus; nothing when there is no corpus.
+/// The files of that name in all cases of the programs that ship, and of the corpus when it is there.
 fn files(name: &str) -> Vec<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let corpus = root
-        .ancestors()
-        .map(|dir| dir.join("shared/corpus"))
-        .find(|dir| dir.is_dir());
-    let Some(corpus) = corpus else {
-        return Vec::new();
-    };
+    let mut folders = vec![root.join("tests/programs")];
+    folders.extend(
+        root.ancestors()
+            .map(|dir| dir.join("shared/corpus"))
+            .find(|dir| dir.is_dir()),
+    );
     let mut out = Vec::new();
-    for kind in std::fs::read_dir(corpus).unwrap().flatten() {
-        for case in std::fs::read_dir(kind.path())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let file = case.path().join(name);
-            if file.is_file() {
-                out.push(file);
+    for folder in folders {
+        for kind in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            for case in std::fs::read_dir(kind.path())
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let file = case.path().join(name);
+                if file.is_file() {
+                    out.push(file);
+                }
             }
         }
     }
@@ -39,6 +40,7 @@ fn files(name: &str) -> Vec<PathBuf> {
 #[test]
 fn both_forms_of_every_program_have_one_text() {
     let mut wrong = Vec::new();
+    assert!(!files("program.hlo").is_empty(), "there are programs");
     for name in ["program.hlo", "optimized.hlo"] {
         for file in files(name) {
             let bytes = std::fs::read(&file).unwrap();

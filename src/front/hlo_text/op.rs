@@ -88,7 +88,15 @@ impl Reader<'_> {
             return Err(self.unknown(list.place(), "opcode", list.opcode()));
         };
         let body = self.wrapped(op, context.operands, result, context.extra)?;
-        self.async_start(body, list)
+        let start = self.async_start(body, list)?;
+        if let Op::AsyncStart {
+            thread: Some(thread),
+            ..
+        } = &start
+        {
+            self.module.comps[body].execution_thread.clone_from(thread);
+        }
+        Ok(start)
     }
 
     fn start_shape(&self, list: &Attributes<'_>) -> Box<Diagnostic> {

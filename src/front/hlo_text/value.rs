@@ -30,7 +30,7 @@ pub(super) enum Value<'a> {
     Int(i64),
     Bool(bool),
     Float(f64),
-    Word(&'a str),
+    Word(&'a str, usize),
     Text(Vec<u8>),
     Ints(Vec<i64>),
     IntLists(Vec<Vec<i64>>),
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
             "epsilon" => Value::Float(self.cursor.float()?),
             "direction" | "type" | "kind" | "distribution" | "algorithm" | "fft_type"
             | "transpose_a" | "schedule" | "api_version" | "padding_type" | "mode"
-            | "conv_kind" => Value::Word(self.keyword()?),
+            | "conv_kind" => self.keyword_value()?,
             "custom_call_target"
             | "infeed_config"
             | "outfeed_config"
@@ -148,6 +148,12 @@ impl<'a> Reader<'a> {
             }
             _ => return Err(self.unknown(place, "attribute that is known", name)),
         })
+    }
+
+    fn keyword_value(&mut self) -> Result<Value<'a>> {
+        self.cursor.skip_space();
+        let place = self.cursor.pos();
+        Ok(Value::Word(self.keyword()?, place))
     }
 
     fn keyword(&mut self) -> Result<&'a str> {

@@ -1,0 +1,64 @@
+//! Goldens: a text in, and beside it the text that comes out. `XLA_AOT_BLESS=1` rewrites the latter.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+
+use libtest_mimic::Failed;
+use libtest_mimic::Trial;
+use xla_aot::front;
+use xla_aot::hlo::print;
+
+/// One trial a file `x.hlo`, against `x.out` beside it.
+pub fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for folder in ["parse/ok", "parse/err"] {
+        for file in inputs(&Path::new("tests/golden").join(folder)) {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            let name = format!("golden/{folder}/{stem}");
+            trials.push(Trial::test(name, move || parse(&file)));
+        }
+    }
+    trials
+}
+
+fn inputs(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|e| e == "hlo"));
+    files.sort();
+    files
+}
+
+/// The canonical text, which must read back to itself, or the diagnostic.
+fn parse(file: &Path) -> Result<(), Failed> {
+    let input = fs::read(file)?;
+    let wants_error = file.parent().is_some_and(|folder| folder.ends_with("err"));
+    let output = match front::read(&input, None) {
+        Ok(_) if wants_error => return Err("the text is read without complaint".into()),
+        Ok(module) => {
+            let text = print::module(&module);
+            let again = front::read(text.as_bytes(), None)?;
+            if again != module {
+                return Err(format!("reads back to another module:\n{text}").into());
+            }
+            text
+        }
+        Err(error) if wants_error => format!("{error}\n"),
+        Err(error) => return Err(error.into()),
+    };
+    expect(&file.with_extension("out"), &output)
+}
+
+/// That a file holds this text; writes it when blessing.
+fn expect(file: &Path, text: &str) -> Result<(), Failed> {
+    if std::env::var_os("XLA_AOT_BLESS").is_some() {
+        return Ok(fs::write(file, text)?);
+    }
+    let wanted = fs::read_to_string(file)?;
+    if wanted == text {
+        return Ok(());
+    }
+    let diff = similar::TextDiff::from_lines(wanted.as_str(), text);
+    Err(format!("{}", diff.unified_diff().header("expected", "found")).into())
+}

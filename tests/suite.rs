@@ -5,6 +5,7 @@
 
 mod conformance;
 mod golden;
+mod plans;
 
 use std::fs;
 use std::path::Path;
@@ -29,6 +30,7 @@ fn main() {
             trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));
         }
     }
+    trials.extend(plans::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 

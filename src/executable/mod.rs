@@ -8,6 +8,7 @@ pub mod check;
 )]
 pub mod executable;
 pub mod image;
+pub mod print;
 pub mod slice;
 pub mod thunk;
 

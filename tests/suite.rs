@@ -25,6 +25,10 @@ fn main() {
     let mut trials = golden::trials();
     for (name, case) in cases() {
         let case = Arc::new(case);
+        let planned = Arc::clone(&case);
+        trials.push(expecting(&skips, "plan", &name, move || {
+            plans::plan(read(&planned.dir.join("program.pb"))?)
+        }));
         if !case.is_large() {
             let case = Arc::clone(&case);
             trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));

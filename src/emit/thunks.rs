@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::dataflow::is_structural;
+use crate::analysis::trip_count::trip_count;
 use crate::base::Diagnostic;
 use crate::base::Location;
 use crate::base::Result;
@@ -259,7 +260,7 @@ impl<'a> ThunkBuilder<'a> {
             predicate,
             condition,
             body: ThunkSequence(steps),
-            trip_count: None,
+            trip_count: trip_count(module, id),
         }));
         out.push(thunk(instr, kind));
         Ok(())

@@ -66,7 +66,12 @@ fn thunk_text(thunk: &Thunk, kernel_name: &dyn Fn(KernelId) -> String) -> String
         }
         ThunkKind::Sort(sort) => format!("dimension {}: {}", sort.dimension, arrays(&sort.inputs)),
         ThunkKind::Dot(dot) => {
-            format!("{}, {} -> {}", array(&dot.lhs), array(&dot.rhs), array(&dot.out))
+            format!(
+                "{}, {} -> {}",
+                array(&dot.lhs),
+                array(&dot.rhs),
+                array(&dot.out)
+            )
         }
         ThunkKind::Convolution(conv) => format!(
             "{}, {} -> {}",
@@ -133,10 +138,16 @@ fn kernel_text(kernel: &KernelThunk, kernel_name: &dyn Fn(KernelId) -> String) -
 fn custom_call_text(call: &CustomCallThunk) -> String {
     let list = |slices: &[Option<ShapedSlice>]| {
         let text = |s: &Option<ShapedSlice>| s.as_ref().map_or_else(|| "token".to_owned(), array);
-        format!("({})", slices.iter().map(text).collect::<Vec<_>>().join(", "))
+        format!(
+            "({})",
+            slices.iter().map(text).collect::<Vec<_>>().join(", ")
+        )
     };
     let (operands, results) = (list(&call.operands), list(&call.results));
-    format!("`{}` api {} {operands} -> {results}", call.target, call.api_version)
+    format!(
+        "`{}` api {} {operands} -> {results}",
+        call.target, call.api_version
+    )
 }
 
 /// The extents of a launch, ones at the end left out.
@@ -148,7 +159,10 @@ fn dims<T: ToString + PartialEq + From<u8>>(sizes: &[T; 3]) -> String {
 }
 
 fn arrays(slices: &[ShapedSlice]) -> String {
-    format!("({})", slices.iter().map(array).collect::<Vec<_>>().join(", "))
+    format!(
+        "({})",
+        slices.iter().map(array).collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// `f32[2,3] alloc0[0..24]`
@@ -159,5 +173,10 @@ fn array(shaped: &ShapedSlice) -> String {
 }
 
 fn slice(slice: &Slice) -> String {
-    format!("{:?}[{}..{}]", slice.alloc, slice.offset, slice.offset + slice.size)
+    format!(
+        "{:?}[{}..{}]",
+        slice.alloc,
+        slice.offset,
+        slice.offset + slice.size
+    )
 }

@@ -1,6 +1,7 @@
 //! The order of passes.
 
 use crate::passes::finish::compact::Compact;
+use crate::passes::finish::copies::InsertCopies;
 use crate::passes::fuse::Fuse;
 use crate::passes::layout::assign::AssignLayouts;
 use crate::passes::layout::normalize::NormalizeLayouts;
@@ -60,5 +61,7 @@ pub fn compile_order(_target: &Target) -> Vec<Box<dyn Pass>> {
         Box::new(AssignLayouts),
         Box::new(Fuse),
         Box::new(Compact),
+        // Last, since any rewrite after it could undo what the copies keep apart.
+        Box::new(InsertCopies),
     ]
 }

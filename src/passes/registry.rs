@@ -1,6 +1,7 @@
 //! The one list of passes.
 
 use crate::passes::finish::compact::Compact;
+use crate::passes::finish::copies::InsertCopies;
 use crate::passes::fuse::Fuse;
 use crate::passes::layout::assign::AssignLayouts;
 use crate::passes::layout::normalize::NormalizeLayouts;
@@ -39,6 +40,7 @@ pub fn all() -> Vec<Box<dyn Pass>> {
         Box::new(FoldConstants),
         Box::new(Fuse),
         Box::new(Inline),
+        Box::new(InsertCopies),
         Box::new(Loops),
         Box::new(NormalizeLayouts),
         Box::new(PointwiseConvolution),

@@ -9,11 +9,13 @@ use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
+use xla_aot::base::Severity;
 use xla_aot::buffer;
 use xla_aot::emit;
 use xla_aot::executable;
 use xla_aot::front;
 use xla_aot::hlo::Module;
+use xla_aot::passes;
 use xla_aot::passes::finish::canonical_names::canonicalize_names;
 use xla_aot::passes::finish::copies::insert_copies;
 use xla_aot::schedule;
@@ -44,6 +46,18 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
+/// Plans the memory of a module that the passes can compile, and checks the plan.
+pub fn plan(module: Module) -> Result<(), Failed> {
+    let target = target();
+    let module = match passes::run(module, &target, &mut passes::Unobserved) {
+        Ok(module) => module,
+        Err(refused) if refused.severity == Severity::Unsupported => return Ok(()),
+        Err(broken) => return Err(broken.to_string().into()),
+    };
+    let scheduled = schedule::run(module, &target).map_err(|d| Failed::from(d.to_string()))?;
+    assigned(&scheduled).map(|_| ())
+}
+
 fn run(file: &Path, make: fn(Module) -> Result<String, Failed>) -> Result<(), Failed> {
     let text = fs::read_to_string(file)?;
     let (program, want) = text.split_once(MARK).unwrap_or((&text, ""));
@@ -71,9 +85,7 @@ fn scheduled(mut module: Module) -> Result<schedule::Scheduled, Failed> {
     schedule::run(module, &target()).map_err(failed)
 }
 
-fn assigned(
-    scheduled: &schedule::Scheduled,
-) -> Result<buffer::BufferAssignment, Failed> {
+fn assigned(scheduled: &schedule::Scheduled) -> Result<buffer::BufferAssignment, Failed> {
     let assignment =
         buffer::assign(scheduled, &target()).map_err(|d| Failed::from(d.to_string()))?;
     let findings = buffer::check(scheduled, &assignment, &target());

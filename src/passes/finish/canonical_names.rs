@@ -20,11 +20,9 @@ pub fn canonicalize_names(module: &mut Module) -> bool {
     }
     let mut names = Names::default();
     let mut seen = IdSet::new();
-    let listed: Vec<_> = module
-        .comps
-        .values()
-        .flat_map(|c| c.instrs.clone())
-        .collect();
+    // The entry's names are the ones that callers see, so they are the first to be kept.
+    let comps = std::iter::once(module.entry_comp()).chain(module.comps.values());
+    let listed: Vec<_> = comps.flat_map(|c| c.instrs.clone()).collect();
     for id in listed {
         if !seen.insert(id) {
             continue;

@@ -23,8 +23,30 @@ use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
+use crate::hlo::Stage;
+use crate::passes::finish::canonical_names::canonicalize_names;
 use crate::passes::finish::flatten;
+use crate::passes::pass::Changed;
+use crate::passes::pass::Pass;
+use crate::passes::pass::PassCx;
 use crate::shape::Shape;
+
+/// The pass. Names are made unique as well, which is all that the last stage asks for besides.
+pub struct InsertCopies;
+
+impl Pass for InsertCopies {
+    fn name(&self) -> &'static str {
+        "insert-copies"
+    }
+    fn stages(&self) -> (Stage, Stage) {
+        (Stage::Fused, Stage::Final)
+    }
+    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+        let copied = insert_copies(module)?;
+        let renamed = canonicalize_names(module);
+        Ok(Changed::when(copied || renamed))
+    }
+}
 
 /// Inserts the copies; whether there were any.
 ///

@@ -102,6 +102,14 @@ impl Loaded {
     pub fn bind(&self, inputs: &[Literal]) -> Result<cpu::program::Bound<'_>> {
         self.program.bind(&leaves(inputs))
     }
+
+    /// As [`Loaded::bind`], for the array leaves of all parameters.
+    ///
+    /// # Errors
+    /// `XA8001` when the inputs do not fit.
+    pub fn bind_arrays(&self, inputs: &[ArrayLiteral]) -> Result<cpu::program::Bound<'_>> {
+        self.program.bind(inputs)
+    }
 }
 
 /// The arrays in values, in order.

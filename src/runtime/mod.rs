@@ -2,6 +2,8 @@
 
 #[cfg(feature = "cpu")]
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod loaded;
 
 pub use loaded::LoadOptions;

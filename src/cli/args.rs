@@ -1,0 +1,302 @@
+//! The command line: verbs, flags, their help.
+
+use std::path::PathBuf;
+
+use clap::ArgAction;
+use clap::Args;
+use clap::Parser;
+use clap::Subcommand;
+use clap::ValueEnum;
+
+const EXAMPLES: &str = "\
+Examples:
+  xla-aot compile model.pb                              bundle for the portable baseline: model.xla
+  xla-aot compile model.hlo --target-cpu native         for this machine
+  xla-aot compile model.pb --target h100 --target x86-64-v3 -o out/
+  xla-aot run model.xla --input in.npz --output out.npz
+  xla-aot verify model.xla                              rules, and whether it runs here
+
+Exit codes: 0 done, 1 input or compile error, 2 usage, 3 bundle rejected, 4 results differ,
+70 internal error, 130 interrupted.";
+
+/// Ahead-of-time cross compiler for HLO programs, and the loader that runs what it makes
+#[derive(Debug, Parser)]
+#[command(name = "xla-aot", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(propagate_version = true, disable_help_subcommand = false)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+    /// Flags of every verb.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Flags of every verb.
+#[derive(Clone, Debug, Args)]
+pub struct Global {
+    /// Tell more (steps and sizes); may be repeated
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Tell nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// When to colour messages
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN"
+    )]
+    pub color: When,
+    /// Print results and diagnostics as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// When to do something that suits people more than files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Compile a program to a bundle for each target
+    #[cfg(feature = "compiler")]
+    Compile(Box<Compile>),
+    /// Run a bundle on this machine
+    #[cfg(feature = "cpu")]
+    Run(Run),
+    /// Run a program (or a bundle's) on the reference evaluator
+    #[cfg(feature = "reference")]
+    Eval(Eval),
+    /// Show what a bundle holds
+    Inspect(Inspect),
+    /// Check a bundle: its rules, this host, and its results
+    Verify(Verify),
+    /// Time runs of a bundle
+    #[cfg(feature = "cpu")]
+    Bench(Bench),
+    /// List the targets that ship
+    Targets,
+    /// Say what the code of a diagnostic means
+    Explain(Explain),
+}
+
+/// Arguments of `compile`.
+#[cfg(feature = "compiler")]
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// Program: HLO text or a serialized HloModuleProto; `-` is standard input
+    pub program: PathBuf,
+    /// Bundle to write (default: the program's stem with `.xla`); `-` is standard output. With
+    /// several targets a folder, or a name that gets the target before its suffix
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Kind of the program; told from its content by default
+    #[arg(long, value_name = "KIND")]
+    pub input_format: Option<String>,
+    /// What to compile for.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Replicas the program runs as, recorded in the bundle
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub num_replicas: u32,
+    /// Partitions the program runs as, recorded in the bundle
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub num_partitions: u32,
+    /// PTX assembler to use (default: XLA_AOT_PTXAS, PATH, NVIDIA's wheels)
+    #[arg(long, value_name = "PATH")]
+    pub ptxas: Option<PathBuf>,
+    /// Ship PTX, look for no assembler
+    #[arg(long, conflicts_with = "ptxas")]
+    pub no_ptxas: bool,
+    /// Write a by-product too: hlo, thunks, buffers, llvm-ir, asm, obj, ptx, cubin
+    #[arg(long, value_name = "KIND[=PATH]", value_delimiter = ',')]
+    pub emit: Vec<String>,
+    /// Write what each step makes into this folder
+    #[arg(long, value_name = "DIR")]
+    pub dump_to: Option<PathBuf>,
+    /// Stop after a step: front, passes, schedule, buffers, emit, llvm
+    #[arg(long, value_name = "STEP")]
+    pub stop_after: Option<String>,
+    /// Print how long each step took
+    #[arg(long)]
+    pub time_passes: bool,
+    /// Threads to compile with (default: all this process may use)
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<usize>,
+}
+
+/// What to compile for.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Target")]
+pub struct TargetArgs {
+    /// Target, may be repeated: a CPU, a GPU, `sm_90`, a triple (see `targets`)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub target: Vec<String>,
+    /// GPU platform by XLA's name: nvidia_h100, oberon_b200, ...
+    #[arg(long, value_name = "NAME")]
+    pub target_platform_version: Option<String>,
+    /// GPU described by a text-format GpuTargetConfigProto
+    #[arg(long, value_name = "FILE")]
+    pub gpu_target_config: Option<PathBuf>,
+    /// Triple of the CPU to compile for
+    #[arg(long, value_name = "TRIPLE")]
+    pub target_triple: Option<String>,
+    /// CPU to compile for; `native` is this machine's
+    #[arg(long, value_name = "CPU")]
+    pub target_cpu: Option<String>,
+    /// CPU features to add and take away: +avx2,-fma
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        default_value = ""
+    )]
+    pub target_feature: String,
+    /// Triple of the GPU's host
+    #[arg(long, value_name = "TRIPLE", default_value = "")]
+    pub host_triple: String,
+    /// CPU of the GPU's host
+    #[arg(long, value_name = "CPU", default_value = "")]
+    pub host_cpu: String,
+    /// CPU features of the GPU's host, added and taken away
+    #[arg(
+        long,
+        value_name = "LIST",
+        allow_hyphen_values = true,
+        default_value = ""
+    )]
+    pub host_features: String,
+}
+
+/// How close results must be.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ToleranceArgs {
+    /// Relative tolerance
+    #[arg(long, value_name = "X", default_value_t = 1e-5)]
+    pub rtol: f64,
+    /// Absolute tolerance
+    #[arg(long, value_name = "X", default_value_t = 1e-6)]
+    pub atol: f64,
+    /// Representable values that results may be apart
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub ulp: u64,
+}
+
+/// Arguments of `run`.
+#[cfg(feature = "cpu")]
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Bundle; `-` is standard input
+    pub bundle: PathBuf,
+    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Vec<PathBuf>,
+    /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Expected results; exit code 4 when they differ
+    #[arg(long, value_name = "FILE")]
+    pub expect: Option<PathBuf>,
+    /// How close results must be.
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
+    /// Threads to run with (default: all this process may use)
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// Arguments of `eval`.
+#[cfg(feature = "reference")]
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// Program, or bundle with a readable module; `-` is standard input
+    pub program: PathBuf,
+    /// Kind of the program; told from its content by default
+    #[arg(long, value_name = "KIND")]
+    pub input_format: Option<String>,
+    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Vec<PathBuf>,
+    /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Expected results; exit code 4 when they differ
+    #[arg(long, value_name = "FILE")]
+    pub expect: Option<PathBuf>,
+    /// How close results must be.
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Bundle; `-` is standard input
+    pub bundle: PathBuf,
+    /// Take a part out instead: hlo, thunks, obj, ptx, cubin
+    #[arg(long, value_name = "KIND[=PATH]", value_delimiter = ',')]
+    pub emit: Vec<String>,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// Bundle; `-` is standard input
+    pub bundle: PathBuf,
+    /// Inputs to run the bundle and the evaluator on
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Vec<PathBuf>,
+    /// Expected results; without them the reference evaluator's are used
+    #[arg(long, value_name = "FILE", requires = "input")]
+    pub expect: Option<PathBuf>,
+    /// How close results must be.
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
+    /// Check the rules only, not whether the bundle runs on this host
+    #[arg(long, conflicts_with = "input")]
+    pub any_host: bool,
+    /// Threads to run with (default: all this process may use)
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// Arguments of `bench`.
+#[cfg(feature = "cpu")]
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Bundle; `-` is standard input
+    pub bundle: PathBuf,
+    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Vec<PathBuf>,
+    /// Runs to time (default: as many as fit in the duration, at least 5)
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<usize>,
+    /// Seconds to spend on timed runs
+    #[arg(long, value_name = "S", default_value_t = 2.0)]
+    pub duration: f64,
+    /// Runs before the timed ones
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub warm_up: usize,
+    /// Threads to run with (default: all this process may use)
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Code, such as XA1001; all of them when left out
+    pub code: Option<String>,
+}

@@ -1,0 +1,129 @@
+//! The verbs that look: `inspect`, `verify`, `targets`, `explain`.
+
+use serde_json::json;
+
+use crate::cli::Context;
+use crate::cli::args::Explain;
+use crate::cli::args::Inspect;
+use crate::cli::args::Verify;
+use crate::cli::exit::Failure;
+use crate::cli::exit::Outcome;
+use crate::cli::exit::about;
+use crate::cli::files;
+use crate::cli::programs::EmitRequest;
+use crate::cli::programs::write_emitted;
+use crate::cli::report;
+use crate::cli::results;
+use crate::driver;
+use crate::driver::verify::VerifyRequest;
+
+/// `xla-aot inspect`
+pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
+    let name = files::shown(&args.bundle);
+    let requests = EmitRequest::parse_all(&args.emit)?;
+    let bundle = files::read(&args.bundle)?;
+    let inspection = driver::inspect::Inspection::open(&bundle).map_err(about(&name))?;
+    if requests.is_empty() {
+        let text = if context.reporter.json {
+            inspection.json()
+        } else {
+            inspection.text()
+        };
+        return report::to_stdout(&text);
+    }
+    for request in &requests {
+        let parts = inspection.emit(request.kind).map_err(about(&name))?;
+        write_emitted(request, &parts, &args.bundle, context)?;
+    }
+    Ok(())
+}
+
+/// `xla-aot verify`
+pub fn verify(args: &Verify, context: &Context) -> Outcome {
+    let name = files::shown(&args.bundle);
+    let bundle = files::read(&args.bundle)?;
+    let expected = match &args.expect {
+        Some(path) => results::read_arrays(std::slice::from_ref(path))?.pop(),
+        None => None,
+    };
+    let request = VerifyRequest {
+        inputs: results::read_arrays(&args.input)?,
+        has_inputs: !args.input.is_empty(),
+        expected,
+        tolerance: results::tolerance(&args.tolerance),
+        any_host: args.any_host,
+        threads: args.threads,
+    };
+    let report = driver::verify::verify(&bundle, &request).map_err(about(&name))?;
+    if !report.findings.is_empty() {
+        return Err(Failure::Findings(name, report.findings));
+    }
+    for note in &report.notes {
+        context.reporter.log(1, note);
+    }
+    results::tell_verdicts(&report.verdicts, context)?;
+    if context.reporter.quiet || context.reporter.json {
+        return Ok(());
+    }
+    report::to_stdout(&format!("{name}: {}\n", report.summary))
+}
+
+/// `xla-aot targets`
+pub fn targets(context: &Context) -> Outcome {
+    let rows = driver::targets::list()?;
+    if context.reporter.json {
+        let rows = rows.iter().map(|row| {
+            json!({
+                "name": row.name,
+                "platform": row.platform,
+                "description": row.description,
+                "aliases": row.aliases,
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        return report::to_stdout(&format!("{}\n", json!({"schema": 1, "targets": rows})));
+    }
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (platform, title) in [("cpu", "CPUs"), ("cuda", "NVIDIA GPUs")] {
+        text.push_str(&format!("{title}:\n"));
+        for row in rows.iter().filter(|row| row.platform == platform) {
+            text.push_str(&format!("  {:width$}  {}\n", row.name, row.description));
+            if !row.aliases.is_empty() {
+                text.push_str(&format!(
+                    "  {:width$}  also {}\n",
+                    "",
+                    row.aliases.join(", ")
+                ));
+            }
+        }
+    }
+    report::to_stdout(&text)
+}
+
+/// `xla-aot explain`
+pub fn explain(args: &Explain, context: &Context) -> Outcome {
+    let found = match &args.code {
+        None => driver::explain::all(),
+        Some(code) => match driver::explain::find(code) {
+            Some(one) => vec![one],
+            None => {
+                return Err(Failure::Usage(format!(
+                    "`{code}` is not a code of a diagnostic"
+                )));
+            }
+        },
+    };
+    let lines: String = if context.reporter.json {
+        let lines = found.iter();
+        lines
+            .map(|e| format!("{}\n", json!({"code": e.code, "text": e.text})))
+            .collect()
+    } else {
+        found
+            .iter()
+            .map(|e| format!("{}: {}\n", e.code, e.text))
+            .collect()
+    };
+    report::to_stdout(&lines)
+}

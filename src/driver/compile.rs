@@ -1,0 +1,476 @@
+//! The corridor: a program's bytes to a bundle's bytes.
+//!
+//! The order of rooms is written here and nowhere else. Bytes in, bytes out: no file, no print, no
+//! clock; who wants to see more looks on through an [`Observer`].
+
+use std::path::PathBuf;
+
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::buffer;
+use crate::buffer::BufferAssignment;
+use crate::driver::emitted::EmitKind;
+use crate::driver::emitted::Emitted;
+use crate::driver::observe::Observer;
+use crate::driver::observe::step;
+use crate::emit;
+use crate::emit::program::Program;
+use crate::executable::Code;
+use crate::executable::Executable;
+use crate::executable::KernelEntry;
+use crate::executable::TargetNeeds;
+use crate::executable::check;
+use crate::front;
+use crate::front::InputFormat;
+use crate::hlo;
+use crate::hlo::Module;
+use crate::kernel;
+use crate::llvm;
+use crate::llvm::Assemble;
+use crate::llvm::TextKind;
+use crate::llvm::ptxas;
+use crate::passes;
+use crate::passes::Changed;
+use crate::passes::PassObserver;
+use crate::schedule;
+use crate::schedule::Scheduled;
+use crate::target::CapabilitySuffix;
+use crate::target::DeviceSpec;
+use crate::target::Target;
+use crate::wire;
+
+/// The PTX assembler to use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Assembler {
+    /// None: PTX is shipped.
+    #[default]
+    None,
+    /// The one that is found, if any.
+    Search,
+    /// This one.
+    At(PathBuf),
+}
+
+/// Steps a compilation can stop after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Front,
+    Passes,
+    Schedule,
+    Buffers,
+    Emit,
+    Llvm,
+    Bundle,
+}
+
+impl Step {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("front", Self::Front),
+        ("passes", Self::Passes),
+        ("schedule", Self::Schedule),
+        ("buffers", Self::Buffers),
+        ("emit", Self::Emit),
+        ("llvm", Self::Llvm),
+        ("bundle", Self::Bundle),
+    ];
+    fn from_name(name: Option<&str>) -> Result<Self> {
+        let Some(name) = name else {
+            return Ok(Self::Bundle);
+        };
+        let found = Self::NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|(_, step)| *step).ok_or_else(|| {
+            let known: Vec<_> = Self::NAMES.iter().map(|(known, _)| *known).collect();
+            let message = format!("`{name}` is no step of a compilation");
+            Diagnostic::error(codes::UNKNOWN_WORD, message)
+                .note(format!("steps: {}", known.join(", ")))
+        })
+    }
+}
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// The machine to compile for.
+    pub target: Target,
+    /// Name of the input's format; told from the content when there is none.
+    pub input_format: Option<String>,
+    /// Replicas to record.
+    pub replicas: u32,
+    /// Partitions to record.
+    pub partitions: u32,
+    /// Threads; the bundle does not depend on them.
+    pub jobs: usize,
+    /// The PTX assembler, for GPU targets.
+    pub assembler: Assembler,
+    /// By-products that are wanted.
+    pub emit: Vec<EmitKind>,
+    /// Step to stop after; then there is no bundle.
+    pub stop_after: Option<String>,
+}
+
+impl CompileOptions {
+    /// Plain options for a target.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            input_format: None,
+            replicas: 1,
+            partitions: 1,
+            jobs: default_jobs(),
+            assembler: Assembler::None,
+            emit: Vec::new(),
+            stop_after: None,
+        }
+    }
+    fn wants(&self, kind: EmitKind) -> bool {
+        self.emit.contains(&kind)
+    }
+}
+
+/// What a compilation gives.
+#[derive(Clone, Debug, Default)]
+pub struct Compiled {
+    /// The program, unless the compilation was told to stop before.
+    pub executable: Option<Executable>,
+    /// The bundle, unless the compilation was told to stop before.
+    pub bundle: Option<Vec<u8>>,
+    /// By-products, in the order of their kinds.
+    pub emitted: Vec<Emitted>,
+}
+
+/// As many threads as this process may use.
+pub fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Whether code for the target goes through a PTX assembler.
+pub fn uses_assembler(target: &Target) -> bool {
+    target.gpu().is_some()
+}
+
+/// The format of that name.
+///
+/// # Errors
+/// `XA1006` when there is no such format.
+pub fn input_format(name: Option<&str>) -> Result<Option<InputFormat>> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    match InputFormat::from_name(name) {
+        Some(format) => Ok(Some(format)),
+        None => {
+            let known: Vec<_> = InputFormat::ALL.iter().map(|f| f.name()).collect();
+            let message = format!("`{name}` is no format of programs");
+            Err(Diagnostic::error(codes::UNKNOWN_WORD, message)
+                .note(format!("formats: {}", known.join(", "))))
+        }
+    }
+}
+
+/// Compiles a program.
+///
+/// # Errors
+/// The diagnostic of the room that refuses it.
+pub fn compile(
+    input: &[u8],
+    options: &CompileOptions,
+    observer: &mut dyn Observer,
+) -> Result<Compiled> {
+    let format = input_format(options.input_format.as_deref())?;
+    let module = step(observer, "front", |_| {
+        let module = front::read(input, format)?;
+        hlo::verify::check(&module)?;
+        Ok::<_, Box<Diagnostic>>(module)
+    })?;
+    build(module, options, observer)
+}
+
+/// Compiles a module that has been read and verified to a program that is not yet a bundle.
+///
+/// # Errors
+/// The diagnostic of the room that refuses it.
+pub fn build(
+    module: Module,
+    options: &CompileOptions,
+    observer: &mut dyn Observer,
+) -> Result<Compiled> {
+    let last = Step::from_name(options.stop_after.as_deref())?;
+    let target = &options.target;
+    let mut compiled = Compiled::default();
+    dump(observer, "imported.hlo", || hlo::print::module(&module));
+    if last == Step::Front {
+        compiled.text(options, EmitKind::Hlo, || hlo::print::module(&module));
+        return Ok(compiled);
+    }
+    let module = step(observer, "passes", |observer| {
+        passes::run(module, target, &mut Passes { observer })
+    })?;
+    if last == Step::Passes {
+        compiled.text(options, EmitKind::Hlo, || hlo::print::module(&module));
+        return Ok(compiled);
+    }
+    let scheduled = step(observer, "schedule", |_| schedule::run(module, target))?;
+    compiled.text(options, EmitKind::Hlo, || {
+        hlo::print::module(&scheduled.module)
+    });
+    dump(observer, "scheduled.hlo", || {
+        hlo::print::module(&scheduled.module)
+    });
+    if last == Step::Schedule {
+        return Ok(compiled);
+    }
+    let assignment = step(observer, "buffers", |_| assign(&scheduled, target))?;
+    let plan = || buffer::print(&scheduled.module, &assignment);
+    compiled.text(options, EmitKind::Buffers, plan);
+    dump(observer, "buffers.txt", plan);
+    if last == Step::Buffers {
+        return Ok(compiled);
+    }
+    let program = step(observer, "emit", |_| {
+        emit::program::program(&scheduled, &assignment, target)
+    })?;
+    for kernel in &program.kernels {
+        dump(observer, &format!("{}.kir", kernel.name), || {
+            kernel::print::kernel(kernel)
+        });
+    }
+    if last == Step::Emit {
+        return Ok(compiled);
+    }
+    let code = step(observer, "llvm", |_| generate(&program, options))?;
+    compiled.code(options, &code);
+    for (i, image) in code.images.iter().enumerate() {
+        observer.dump(
+            &format!("image-{i}.{}", suffix(&image.code)),
+            image.code.bytes(),
+        );
+    }
+    if last == Step::Llvm {
+        return Ok(compiled);
+    }
+    let executable = step(observer, "executable", |_| {
+        assemble(&scheduled, program, code, options)
+    })?;
+    dump(observer, "thunks.txt", || {
+        format!("{:#?}\n", executable.thunks)
+    });
+    compiled.executable = Some(executable);
+    compiled.emitted.sort_by_key(|part| part.kind);
+    Ok(compiled)
+}
+
+impl Compiled {
+    fn text(&mut self, options: &CompileOptions, kind: EmitKind, text: impl FnOnce() -> String) {
+        if options.wants(kind) {
+            let content = text().into_bytes();
+            self.emitted.push(Emitted { kind, content });
+        }
+    }
+
+    fn code(&mut self, options: &CompileOptions, code: &llvm::Compiled) {
+        for text in &code.texts {
+            let kind = match text.kind {
+                TextKind::LlvmIr => EmitKind::LlvmIr,
+                TextKind::Assembly => EmitKind::Asm,
+                TextKind::Ptx => EmitKind::Ptx,
+            };
+            self.text(options, kind, || text.text.clone());
+        }
+        let has_ptx = self.emitted.iter().any(|part| part.kind == EmitKind::Ptx);
+        for image in &code.images {
+            let kind = match image.code {
+                Code::Elf(_) => EmitKind::Obj,
+                Code::Ptx(_) => EmitKind::Ptx,
+                Code::Cubin(_) => EmitKind::Cubin,
+            };
+            if options.wants(kind) && !(kind == EmitKind::Ptx && has_ptx) {
+                let content = image.code.bytes().to_vec();
+                self.emitted.push(Emitted { kind, content });
+            }
+        }
+    }
+}
+
+fn suffix(code: &Code) -> &'static str {
+    match code {
+        Code::Elf(_) => "o",
+        Code::Ptx(_) => "ptx",
+        Code::Cubin(_) => "cubin",
+    }
+}
+
+fn dump(observer: &mut dyn Observer, name: &str, text: impl FnOnce() -> String) {
+    if observer.wants_dumps() {
+        observer.dump(name, text().as_bytes());
+    }
+}
+
+/// Passes an observer's eyes on to the passes.
+struct Passes<'o> {
+    observer: &'o mut dyn Observer,
+}
+
+impl PassObserver for Passes<'_> {
+    fn before(&mut self, name: &'static str, _module: &Module) {
+        self.observer.begin(&format!("passes/{name}"));
+    }
+    fn after(&mut self, name: &'static str, module: &Module, changed: Changed) {
+        self.observer.end(&format!("passes/{name}"));
+        if changed == Changed::Yes {
+            dump(self.observer, &format!("{name}.hlo"), || {
+                hlo::print::module(module)
+            });
+        }
+    }
+}
+
+fn assign(scheduled: &Scheduled, target: &Target) -> Result<BufferAssignment> {
+    let assignment = buffer::assign(scheduled, target)?;
+    match buffer::check(scheduled, &assignment, target)
+        .into_iter()
+        .next()
+    {
+        Some(finding) => Err(Box::new(finding)),
+        None => Ok(assignment),
+    }
+}
+
+fn generate(program: &Program, options: &CompileOptions) -> Result<llvm::Compiled> {
+    let assemble = match &options.assembler {
+        Assembler::None => Assemble::No,
+        Assembler::Search => ptxas::find(None, None)?.map_or(Assemble::No, Assemble::Ship),
+        Assembler::At(path) => ptxas::find(Some(path), None)?.map_or(Assemble::No, Assemble::Ship),
+    };
+    let wants = llvm::Options {
+        jobs: options.jobs,
+        llvm_ir: options.wants(EmitKind::LlvmIr),
+        assembly: options.wants(EmitKind::Asm) || options.wants(EmitKind::Ptx),
+        assemble,
+    };
+    llvm::compile(&program.kernels, &options.target, &wants)
+}
+
+/// Puts the parts together and checks the whole.
+fn assemble(
+    scheduled: &Scheduled,
+    program: Program,
+    code: llvm::Compiled,
+    options: &CompileOptions,
+) -> Result<Executable> {
+    let module = &scheduled.module;
+    let kernels = program.kernels.iter().map(|kernel| KernelEntry {
+        name: kernel.name.clone(),
+        arity: Some(kernel.params().count()),
+        is_comparator: false,
+    });
+    let executable = Executable {
+        name: module.name.clone(),
+        needs: needs(&options.target)?,
+        signature: program.signature,
+        allocs: program.allocs,
+        constants: program.constants,
+        thunks: program.thunks,
+        kernels: kernels.collect(),
+        images: code.images,
+        logical: program.logical,
+        hlo: wire::hlo::encode_module_with_config(module),
+        replicas: options.replicas.max(1),
+        partitions: options.partitions.max(1),
+    };
+    match check::check(&executable).into_iter().next() {
+        None => Ok(executable),
+        Some(finding) => {
+            let message = "the compiled program breaks a rule of programs";
+            Err(Diagnostic::internal(codes::INTERNAL, message).note(finding.to_string()))
+        }
+    }
+}
+
+/// What the machine that runs the program must have.
+fn needs(target: &Target) -> Result<TargetNeeds> {
+    Ok(match &target.device {
+        DeviceSpec::Cpu(cpu) => TargetNeeds::Cpu {
+            triple: cpu.triple.clone(),
+            cpu: cpu.llvm_cpu.clone(),
+            features: wire::target::signed(cpu),
+            data_layout: llvm::data_layout(target)?,
+        },
+        DeviceSpec::Gpu(gpu) => TargetNeeds::Cuda {
+            major: gpu.capability.major.cast_signed(),
+            minor: gpu.capability.minor.cast_signed(),
+            feature_extension: match gpu.capability.suffix {
+                CapabilitySuffix::None => 1,
+                CapabilitySuffix::Accelerated => 2,
+                CapabilitySuffix::Family => 3,
+            },
+            host_triple: gpu.host.triple.clone(),
+            host_cpu: gpu.host.cpu.clone(),
+            host_features: gpu.host.features.clone(),
+            abi_version: Vec::new(),
+            target_config: gpu.config_proto.clone(),
+            platform_version: gpu.platform_version.clone(),
+        },
+    })
+}
+
+#[cfg(all(test, feature = "cpu"))]
+mod tests {
+    use super::*;
+    use crate::driver::observe::Unobserved;
+    use crate::driver::targets;
+    use crate::literal::ArrayLiteral;
+    use crate::literal::Literal;
+    use crate::runtime::LoadOptions;
+    use crate::runtime::Loaded;
+    use crate::shape::ArrayShape;
+    use crate::shape::PrimitiveType;
+
+    const PROGRAM: &str = "HloModule add_twice
+
+ENTRY main {
+  x = f32[5] parameter(0)
+  y = f32[5] parameter(1)
+  sum = f32[5] add(x, y)
+  ROOT twice = f32[5] multiply(sum, y)
+}
+";
+
+    fn options() -> CompileOptions {
+        CompileOptions::new(targets::resolve(&targets::TargetRequest::default()).unwrap())
+    }
+
+    #[test]
+    fn text_in_numbers_out() {
+        let compiled = compile(PROGRAM.as_bytes(), &options(), &mut Unobserved).unwrap();
+        let executable = compiled.executable.unwrap();
+        let loaded = Loaded::new(&executable, &LoadOptions::default()).unwrap();
+        let array = |values: [f32; 5]| {
+            let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let shape = ArrayShape::new(PrimitiveType::F32, [5]);
+            Literal::Array(ArrayLiteral::new(shape, bytes))
+        };
+        let inputs = [
+            array([1.0, 2.0, 3.0, 4.0, 5.0]),
+            array([2.0, -1.0, 0.5, 0.0, 3.0]),
+        ];
+        let results = loaded.run(&inputs).unwrap();
+        let wanted = array([6.0, -1.0, 1.75, 0.0, 24.0]);
+        assert_eq!(results[0].bytes(), wanted.as_array().unwrap().bytes());
+    }
+
+    #[test]
+    fn a_compilation_stops_where_it_is_told_to() {
+        let mut options = options();
+        options.emit = vec![EmitKind::Hlo];
+        for (step, _) in &Step::NAMES[..Step::NAMES.len() - 1] {
+            options.stop_after = Some((*step).to_owned());
+            let compiled = compile(PROGRAM.as_bytes(), &options, &mut Unobserved).unwrap();
+            assert!(compiled.executable.is_none() && compiled.bundle.is_none());
+            assert_eq!(compiled.emitted.len(), 1, "{step}");
+        }
+        options.stop_after = Some("lunch".to_owned());
+        let refused = compile(PROGRAM.as_bytes(), &options, &mut Unobserved).unwrap_err();
+        assert_eq!(refused.code, codes::UNKNOWN_WORD);
+    }
+}

@@ -225,8 +225,7 @@ impl Lower<'_> {
             BinaryOp::SMax => return Ok(self.named("llvm.smax", a, b)),
             BinaryOp::UMin => return Ok(self.named("llvm.umin", a, b)),
             BinaryOp::UMax => return Ok(self.named("llvm.umax", a, b)),
-            BinaryOp::FMin => return Ok(self.named("llvm.minimum", a, b)),
-            BinaryOp::FMax => return Ok(self.named("llvm.maximum", a, b)),
+            BinaryOp::FMin | BinaryOp::FMax => return Ok(self.extremum(op, a, b, ty)),
             BinaryOp::CopySign => return Ok(self.named("llvm.copysign", a, b)),
         };
         Ok(self.ir.bin(plain, a, b))
@@ -326,9 +325,13 @@ impl Lower<'_> {
                 self.ir.cast(op, a, llvm_ty)
             }
             CastOp::FpToSIntSat | CastOp::FpToUIntSat => {
-                let mut a = a;
+                let (mut a, mut from) = (a, from);
                 if Self::is_short_float(from.scalar) {
                     a = self.widen(a, from.scalar, lanes);
+                    from = from.with_scalar(Scalar::F32);
+                }
+                if let Some(value) = self.saturate(op, a, from, to) {
+                    return value;
                 }
                 let name = if op == CastOp::FpToSIntSat {
                     "llvm.fptosi.sat"

@@ -8,12 +8,15 @@ use llvm_sys::LLVMIntPredicate;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::LLVMRealPredicate;
 
+use crate::kernel::BinaryOp;
+use crate::kernel::CastOp;
 use crate::kernel::Scalar;
 use crate::kernel::Ty;
 use crate::kernel::UnaryOp;
 use crate::llvm::ir::Type;
 use crate::llvm::ir::Val;
 use crate::llvm::lower::Lower;
+use crate::llvm::session::Isa;
 
 impl Lower<'_> {
     fn bits32(&self, lanes: u16, bits: u32) -> Val {
@@ -175,13 +178,7 @@ impl Lower<'_> {
             };
             return self.ir.intrinsic(name, &[llvm_ty], &[a]);
         }
-        let constant = |value: f64| {
-            let bits = match ty.scalar {
-                Scalar::F64 => value.to_bits(),
-                _ => u64::from((value as f32).to_bits()),
-            };
-            self.ir.const_bits(ty, bits)
-        };
+        let constant = |value: f64| self.real(ty, value);
         // Numbers of this size and above are whole.
         let limit = constant(match ty.scalar {
             Scalar::F64 => 4_503_599_627_370_496.0,
@@ -231,5 +228,118 @@ impl Lower<'_> {
         let product = self.ir.bin(LLVMOpcode::LLVMFMul, a, b);
         let sum = self.ir.bin(LLVMOpcode::LLVMFAdd, product, c);
         self.ir.cast(LLVMOpcode::LLVMFPTrunc, sum, self.ir.ty(ty))
+    }
+
+    /// The same constant in every lane.
+    fn real(&self, ty: Ty, value: f64) -> Val {
+        let bits = match ty.scalar {
+            Scalar::F64 => value.to_bits(),
+            _ => u64::from((value as f32).to_bits()),
+        };
+        self.ir.const_bits(ty, bits)
+    }
+
+    /// IEEE 754-2019 `minimum` or `maximum`.
+    ///
+    /// x86 vectors take the machine's own instruction both ways round. The two differ only for
+    /// zeros of different sign, where `and` (for a minimum, `or`) of the bits is right, and for NaN,
+    /// which the bits of an unordered comparison make again. That is less than LLVM's expansion.
+    pub(super) fn extremum(&self, op: BinaryOp, a: Val, b: Val, ty: Ty) -> Val {
+        let constant = self.ir.is_constant(a) || self.ir.is_constant(b);
+        if self.machine.isa != Isa::X86 || ty.lanes == 1 || constant {
+            let name = if op == BinaryOp::FMin {
+                "llvm.minimum"
+            } else {
+                "llvm.maximum"
+            };
+            return self.ir.intrinsic(name, &[self.ir.ty(ty)], &[a, b]);
+        }
+        let relation = if op == BinaryOp::FMin {
+            LLVMRealPredicate::LLVMRealOLT
+        } else {
+            LLVMRealPredicate::LLVMRealOGT
+        };
+        let int = self.ir.ty(ty.with_scalar(ty.scalar.as_int()));
+        let one_way = |x: Val, y: Val| {
+            let first = self.ir.fcmp(relation, x, y);
+            self.ir.bitcast(self.ir.select(first, x, y), int)
+        };
+        let (x, y) = (one_way(a, b), one_way(b, a));
+        let joined = if op == BinaryOp::FMin {
+            self.ir.or(x, y)
+        } else {
+            self.ir.and(x, y)
+        };
+        let unordered = self.ir.fcmp(LLVMRealPredicate::LLVMRealUNO, a, b);
+        let nan = self.ir.cast(LLVMOpcode::LLVMSExt, unordered, int);
+        self.ir.bitcast(self.ir.or(joined, nan), self.ir.ty(ty))
+    }
+
+    /// A saturating conversion to integers of up to 32 bits, for x86 vectors, whose general
+    /// expansion goes lane by lane. `None` where LLVM does well.
+    pub(super) fn saturate(&self, op: CastOp, a: Val, from: Ty, to: Ty) -> Option<Val> {
+        let bits = to.scalar.bits();
+        if self.machine.isa != Isa::X86 || to.lanes == 1 || !(8..=32).contains(&bits) {
+            return None;
+        }
+        let signed = op == CastOp::FpToSIntSat;
+        let word = self.ir.ty(to.with_scalar(Scalar::I32));
+        let (low, high) = if signed {
+            (
+                -(2f64.powi(bits as i32 - 1)),
+                2f64.powi(bits as i32 - 1) - 1.0,
+            )
+        } else {
+            (0.0, 2f64.powi(bits as i32) - 1.0)
+        };
+        // The largest float that does not round above the largest integer.
+        let exact = from.scalar == Scalar::F64 || bits < 32;
+        let top = if exact {
+            high
+        } else {
+            high + 1.0 - 128.0 * if signed { 1.0 } else { 2.0 }
+        };
+        let greater = LLVMRealPredicate::LLVMRealOGT;
+        let (low, top) = (self.real(from, low), self.real(from, top));
+        // NaN becomes the lowest here and zero below.
+        let above_low = self.ir.fcmp(greater, a, low);
+        let limited = self.ir.select(above_low, a, low);
+        let over = self.ir.fcmp(greater, limited, top);
+        let limited = self.ir.select(over, top, limited);
+        let mut value = if signed || bits < 32 {
+            self.ir.cast(LLVMOpcode::LLVMFPToSI, limited, word)
+        } else {
+            self.unsigned_word(limited, from, word)
+        };
+        if !exact {
+            let most = if signed {
+                u64::from(u32::MAX >> 1)
+            } else {
+                u64::from(u32::MAX)
+            };
+            let most = self.ir.const_bits(to, most);
+            value = self.ir.select(over, most, value);
+        }
+        if signed {
+            let is_nan = self.ir.fcmp(LLVMRealPredicate::LLVMRealUNO, a, a);
+            value = self.ir.select(is_nan, self.ir.zero(word), value);
+        }
+        Some(if bits < 32 {
+            self.ir.cast(LLVMOpcode::LLVMTrunc, value, self.ir.ty(to))
+        } else {
+            value
+        })
+    }
+
+    /// `u32` from a float in its range, by a signed conversion of what is left below 2^31.
+    fn unsigned_word(&self, a: Val, from: Ty, word: Type) -> Val {
+        let half = self.real(from, 2_147_483_648.0);
+        let large = self.ir.fcmp(LLVMRealPredicate::LLVMRealOGE, a, half);
+        let less = self.ir.bin(LLVMOpcode::LLVMFSub, a, half);
+        let signed = self.ir.select(large, less, a);
+        let value = self.ir.cast(LLVMOpcode::LLVMFPToSI, signed, word);
+        let top = self.bits32(from.lanes, 1 << 31);
+        let top = self.ir.select(large, top, self.ir.zero(word));
+        self.ir.bin(LLVMOpcode::LLVMXor, value, top)
     }
 }

@@ -209,6 +209,11 @@ impl<'m> Ir<'m> {
         Val(llvm!(LLVMGetPoison(ty.0)))
     }
 
+    /// Whether a value is a constant.
+    pub(super) fn is_constant(&self, value: Val) -> bool {
+        llvm!(LLVMIsConstant(value.0)) != 0
+    }
+
     // Arithmetic
 
     /// An instruction of two operands.

@@ -133,6 +133,103 @@ fn minimum_and_maximum_follow_ieee() {
 }
 
 #[test]
+fn minimum_of_two_vectors_follows_ieee() {
+    let specials = [
+        0.0f32,
+        -0.0,
+        1.0,
+        -1.0,
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        2.5,
+    ];
+    for (op, larger) in [(BinaryOp::FMin, false), (BinaryOp::FMax, true)] {
+        for shift in 0..8u16 {
+            let out = map_f32(&testing::x86_v3(), 8, &specials, |b, v| {
+                let lanes: Vec<u16> = (0..8).map(|i| (i + shift) % 8).collect();
+                let w = b.shuffle(v, v, &lanes);
+                b.binary(op, v, w)
+            });
+            for (i, got) in out.into_iter().enumerate() {
+                let (a, c) = (specials[i], specials[(i + usize::from(shift)) % 8]);
+                let a_first = a < c || a == c && a.is_sign_negative();
+                let wanted = if a_first == larger { c } else { a };
+                let is_nan = a.is_nan() || c.is_nan();
+                assert!(
+                    is_nan && got.is_nan() || got.to_bits() == wanted.to_bits(),
+                    "{op:?}({a}, {c}) = {got}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn conversions_to_integers_saturate() {
+    let values = [
+        0.0f32,
+        -0.5,
+        1.9,
+        -1.9,
+        127.5,
+        128.0,
+        -129.0,
+        255.9,
+        256.0,
+        32767.9,
+        65536.0,
+        2147483500.0,
+        2147483648.0,
+        -2147483648.0,
+        -3e9,
+        4294967000.0,
+        4294967296.0,
+        1e20,
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        3e9,
+        2147483647.0,
+        -32769.0,
+    ];
+    for target in [testing::x86_v3(), testing::x86_v1(), testing::x86_v4()] {
+        for scalar in [Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64] {
+            for op in [CastOp::FpToSIntSat, CastOp::FpToUIntSat] {
+                let kernel = map_kernel("cast", (Scalar::F32, scalar), 24, 8, |b, v| {
+                    b.cast(op, v, scalar)
+                });
+                let size = scalar.bytes() as usize;
+                let mut buffers = [testing::bytes_f32(&values), vec![0; 24 * size]];
+                if target.name() == "sapphirerapids" {
+                    testing::object(&[kernel], &target);
+                    continue;
+                }
+                testing::run(&kernel, &target, &mut buffers);
+                for (&x, got) in values.iter().zip(buffers[1].chunks(size)) {
+                    let wanted: i64 = match (scalar, op) {
+                        (Scalar::I8, CastOp::FpToSIntSat) => i64::from(x as i8),
+                        (Scalar::I8, _) => i64::from(x as u8),
+                        (Scalar::I16, CastOp::FpToSIntSat) => i64::from(x as i16),
+                        (Scalar::I16, _) => i64::from(x as u16),
+                        (Scalar::I32, CastOp::FpToSIntSat) => i64::from(x as i32),
+                        (Scalar::I32, _) => i64::from(x as u32),
+                        (_, CastOp::FpToSIntSat) => x as i64,
+                        _ => x as u64 as i64,
+                    };
+                    assert_eq!(
+                        got,
+                        &wanted.to_le_bytes()[..size],
+                        "{op:?} {x} {scalar:?} {}",
+                        target.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn rounding_is_the_same_with_and_without_instructions() {
     let values = [
         0.0f32,

@@ -22,6 +22,17 @@ pub(super) fn kernel(
     count: usize,
     f: impl FnOnce(&mut KernelBuilder, &[ExprId]) -> ExprId,
 ) -> Kernel {
+    let lanes = if scalar == Scalar::F32 { 8 } else { 4 };
+    kernel_of(scalar, lanes, inputs, count, f)
+}
+
+fn kernel_of(
+    scalar: Scalar,
+    lanes: u16,
+    inputs: usize,
+    count: usize,
+    f: impl FnOnce(&mut KernelBuilder, &[ExprId]) -> ExprId,
+) -> Kernel {
     let mut b = KernelBuilder::new("f");
     let buffer = |name: String, written| Buffer {
         name,
@@ -36,9 +47,8 @@ pub(super) fn kernel(
         .map(|i| b.buffer(buffer(format!("x{i}"), false)))
         .collect();
     let out = b.buffer(buffer("out".to_owned(), true));
-    let lanes = if scalar == Scalar::F32 { 8 } else { 4 };
-    b.for_range(count as i64, lanes, |b, i| {
-        let values: Vec<ExprId> = params.iter().map(|&p| b.load(p, i, lanes as u16)).collect();
+    b.for_range(count as i64, i64::from(lanes), |b, i| {
+        let values: Vec<ExprId> = params.iter().map(|&p| b.load(p, i, lanes)).collect();
         let r = f(b, &values);
         b.store(out, i, r);
     });
@@ -520,4 +530,46 @@ fn complex_functions_match_high_precision() {
         println!("{name}: {worst:.2} of the bound");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every function, at one and at several lanes, as PTX that the assembler takes and as AArch64 code
+/// that calls nothing.
+#[test]
+fn every_function_compiles_for_every_target() {
+    let ops = UNARY.iter().map(|c| c.0);
+    let mut targets = vec![testing::aarch64(), testing::x86_v1(), testing::x86_v4()];
+    targets.push(testing::gpu(
+        8,
+        0,
+        crate::target::CapabilitySuffix::None,
+        80,
+    ));
+    let packages = std::path::Path::new("/opt/py/lib/python3.11/site-packages");
+    let ptxas = crate::llvm::ptxas::find(None, Some(packages)).expect("no broken assembler");
+    let options = crate::llvm::Options {
+        assemble: ptxas.map_or_else(Default::default, crate::llvm::Assemble::Check),
+        ..Default::default()
+    };
+    for target in targets {
+        let lanes = if target.gpu().is_some() { 1 } else { 4 };
+        let mut kernels = Vec::new();
+        for scalar in [Scalar::F32, Scalar::F64] {
+            for op in ops.clone() {
+                kernels.push(kernel_of(scalar, lanes, 1, 64, |b, v| {
+                    math::unary(b, op, v[0]).expect("a function")
+                }));
+            }
+            for op in [BinaryOp::Power, BinaryOp::Atan2, BinaryOp::Remainder] {
+                kernels.push(kernel_of(scalar, lanes, 2, 64, |b, v| {
+                    math::binary(b, op, v[0], v[1]).expect("a function")
+                }));
+            }
+        }
+        for (i, kernel) in kernels.iter_mut().enumerate() {
+            kernel.id = KernelId::from_index(i);
+            kernel.name = format!("f{i}");
+        }
+        crate::llvm::compile(&kernels, &target, &options)
+            .unwrap_or_else(|e| panic!("{}: {e}", target.name()));
+    }
 }

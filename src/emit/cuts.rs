@@ -43,7 +43,7 @@ impl<'m> Cuts<'m> {
     /// product is `total`. The needed cuts, which divide one another, are all kept.
     pub fn extents(&self, total: i64, needed: &BTreeSet<i64>, values: &[InstrId]) -> Vec<i64> {
         let mut chain: BTreeSet<i64> = needed.clone();
-        chain.retain(|&cut| cut > 1 && cut < total);
+        chain.retain(|&cut| cut < total);
         for &value in values {
             for cut in self.of(value) {
                 if cut > 1 && cut < total && fits(&chain, cut, total) {

@@ -24,10 +24,15 @@ pub mod loop_;
 pub mod math;
 pub mod movement;
 pub mod nested;
+pub mod scatter;
 pub mod select;
+pub mod select_and_scatter;
 pub mod setup;
 pub mod share;
 pub mod small_float;
+pub mod sort;
+pub mod transpose;
+pub mod triangular;
 pub mod update_slice;
 pub mod value;
 

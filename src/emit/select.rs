@@ -1,12 +1,20 @@
 //! Which emitter makes the kernels of a fusion or lone op.
 
+use std::collections::BTreeSet;
+
 use crate::base::Result;
 use crate::emit::concat;
+use crate::emit::elemental::array;
 use crate::emit::loop_;
 use crate::emit::reduce;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
+use crate::emit::scatter;
+use crate::emit::select_and_scatter;
 use crate::emit::setup;
+use crate::emit::sort;
+use crate::emit::transpose;
+use crate::emit::triangular;
 use crate::emit::update_slice;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
@@ -32,6 +40,11 @@ pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
     }
     match hero(request) {
         Some(Op::Reduce { .. }) => reduce::emit(request),
+        Some(Op::Scatter { .. }) => scatter::emit(request),
+        Some(Op::Cholesky { .. } | Op::TriangularSolve { .. }) => triangular::emit(request),
+        Some(Op::Transpose { .. }) => transpose::emit(request),
+        Some(Op::Sort { .. }) => sort::emit(request),
+        Some(Op::SelectAndScatter { .. }) => select_and_scatter::emit(request),
         _ => loop_::emit(request),
     }
 }
@@ -41,16 +54,31 @@ fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
     let module = request.module;
     let mut stack: Vec<InstrId> = setup::roots_of(request);
     let is_lone = setup::root_of(request) == request.instr;
+    let mut transposed = None;
+    let mut seen = BTreeSet::new();
     while let Some(id) = stack.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
         let instr = module.instr(id);
         match &instr.op {
-            Op::Reduce { .. } => return Some(&instr.op),
+            Op::Reduce { .. }
+            | Op::Scatter { .. }
+            | Op::SelectAndScatter { .. }
+            | Op::Sort { .. }
+            | Op::Cholesky { .. }
+            | Op::TriangularSolve { .. } => {
+                return Some(&instr.op);
+            }
+            Op::Transpose { .. } if transpose::moves_minor(&instr.op, &array(&instr.shape).dims) => {
+                transposed = Some(&instr.op);
+            }
             Op::Parameter { .. } => {}
             _ if is_lone => {}
             _ => stack.extend(instr.operands.iter().copied()),
         }
     }
-    None
+    transposed
 }
 
 /// Whether a value is a dynamic-update-slice, seen through bitcasts.

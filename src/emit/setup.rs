@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::Id;
+use crate::analysis::scratch;
 use crate::base::Result;
 use crate::emit::elemental::Elemental;
 use crate::emit::elemental::Source;
@@ -23,6 +24,9 @@ use crate::kernel::BufId;
 use crate::kernel::Buffer;
 use crate::kernel::KernelBuilder;
 use crate::kernel::Space;
+use crate::shape::ArrayShape;
+use crate::shape::Layout;
+use crate::shape::PrimitiveType;
 use crate::target::Target;
 
 /// A kernel under construction.
@@ -43,7 +47,7 @@ pub struct Body<'a> {
     /// The arrays to be written, in order.
     pub outputs: Vec<Source>,
     /// Bytes to work with.
-    pub scratch: Option<BufId>,
+    pub scratch: Option<ShapedSlice>,
     args: Vec<ShapedSlice>,
     arg_buffers: Vec<BufId>,
     results: Vec<ShapedSlice>,
@@ -151,7 +155,7 @@ impl<'a> Setup<'a> {
                 .collect();
             sources.insert(leaf, arrays);
         }
-        let mut results = request.results.clone();
+        let results = request.results.clone();
         let mut outputs = Vec::new();
         for (i, shaped) in request.results.iter().enumerate() {
             let shared = args.iter().any(|a| a.slice.overlaps(&shaped.slice));
@@ -160,17 +164,7 @@ impl<'a> Setup<'a> {
             let shape = shaped.shape.clone();
             outputs.push(Source { buf, shape });
         }
-        let scratch = request.scratch.as_ref().map(|shaped| {
-            results.push(shaped.clone());
-            declare(
-                &mut b,
-                request.target,
-                "scratch".to_owned(),
-                shaped,
-                true,
-                true,
-            )
-        });
+        let scratch = request.scratch.clone();
         let body = Body {
             el: Elemental::new(request.module, request.target, sources),
             roots: roots_of(request),
@@ -190,6 +184,35 @@ impl Body<'_> {
         self.el.finish()?;
         let kernel = b.finish(KernelId::from_index(0), launch);
         Ok(Emitted::kernel(kernel, self.args, self.results))
+    }
+
+    /// A part of the scratch memory as an array of `count` elements; `offset` is how much is used.
+    /// Nothing when the scratch memory is too small.
+    pub fn scratch_array(
+        &mut self,
+        b: &mut KernelBuilder,
+        ty: PrimitiveType,
+        count: u64,
+        offset: &mut u64,
+    ) -> Option<BufId> {
+        let whole = self.scratch.as_ref()?;
+        let size = count * ty.byte_width() as u64;
+        let slice = Slice {
+            alloc: whole.slice.alloc,
+            offset: whole.slice.offset + *offset,
+            size,
+        };
+        *offset += scratch::aligned(size);
+        if slice.offset + slice.size > whole.slice.offset + whole.slice.size {
+            return None;
+        }
+        let mut shape = ArrayShape::new(ty, [count as usize]);
+        shape.layout = Some(Layout::row_major(1));
+        let shaped = ShapedSlice { slice, shape };
+        let name = format!("scratch{offset}");
+        let buf = declare(b, self.el.target, name, &shaped, true, true);
+        self.results.push(shaped);
+        Some(buf)
     }
 
     /// The slice that a leaf is read from.

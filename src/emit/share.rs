@@ -1,12 +1,16 @@
 //! Sharing the outer loops of a kernel out to CPU tasks.
 
+use crate::emit::cost::GPU_BLOCK;
 use crate::emit::cost::pieces;
 use crate::emit::index::Splits;
 use crate::executable::Launch;
 use crate::kernel::Axis;
 use crate::kernel::BinaryOp;
+use crate::kernel::CmpOp;
 use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
+use crate::target::Platform;
+use crate::target::Target;
 
 /// A launch of that many workgroups of one workitem.
 pub fn workgroups(count: i64) -> Launch {
@@ -93,4 +97,31 @@ pub fn nest_carried(
             nest_carried(b, splits, rest, prefix, phis.to_vec(), body)
         },
     )
+}
+
+/// Runs `body` for every number below `total`: shared out to tasks on a CPU, a workitem each on a
+/// GPU.
+pub fn for_items(
+    b: &mut KernelBuilder,
+    splits: &Splits,
+    target: &Target,
+    total: i64,
+    tasks: i64,
+    body: &mut dyn FnMut(&mut KernelBuilder, ExprId),
+) -> Launch {
+    if target.platform() == Platform::Cpu {
+        return for_box(b, splits, &[total], tasks, body);
+    }
+    let block = i64::from(GPU_BLOCK).min(pieces(total, 32) * 32);
+    let group = b.workgroup_id(Axis::X);
+    let item = b.workitem_id(Axis::X);
+    let number = splits.join(b, group, item, block);
+    let bound = b.index(total);
+    let inside = b.cmp(CmpOp::SLt, number, bound);
+    b.if_then(inside, |b| body(b, number));
+    Launch {
+        workgroups: [pieces(total, block) as u64, 1, 1],
+        workitems: [block as u32, 1, 1],
+        ..Launch::SINGLE
+    }
 }

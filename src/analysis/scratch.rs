@@ -67,7 +67,9 @@ pub fn sort_tasks(module: &Module, instr: InstrId, target: &Target) -> u64 {
         return 1;
     }
     let wanted = rows * size / SORT_TASK;
-    let tasks = wanted.clamp(1, u64::from(target.parallelism.max(1))).min(rows.max(1));
+    let tasks = wanted
+        .clamp(1, u64::from(target.parallelism.max(1)))
+        .min(rows.max(1));
     // As many tasks as there are parts when rows are cut into equal parts.
     rows.max(1).div_ceil(rows.max(1).div_ceil(tasks))
 }

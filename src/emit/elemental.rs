@@ -191,6 +191,12 @@ impl<'m> Elemental<'m> {
             }
             Op::Reduce { .. } => self.reduce_element(b, instr, index),
             Op::ReduceWindow { .. } => self.window_element(b, instr, index),
+            _ if instr.shape.is_tuple() => {
+                self.unsupported(instr);
+                let leaves = instr.shape.leaves();
+                let arrays = leaves.iter().filter_map(|(_, s)| s.as_array());
+                arrays.map(|array| value::zero(b, array.ty)).collect()
+            }
             _ => smallvec![self.array_value(b, id, instr, index)],
         }
     }

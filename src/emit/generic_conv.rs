@@ -23,7 +23,8 @@ use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::shape::Dims;
 
-/// Whether runs of lanes along the minor dimension of a convolution's result stay together.
+/// Whether runs of lanes along the minor dimension of an op's result stay together: of a convolution
+/// or reduce-window; other ops do.
 pub fn takes_lanes(op: &Op, rank: usize) -> bool {
     match op {
         Op::Convolution {
@@ -34,6 +35,9 @@ pub fn takes_lanes(op: &Op, rank: usize) -> bool {
         } => {
             dims.output_feature + 1 == rank && *feature_group_count == 1 && *batch_group_count == 1
         }
+        Op::ReduceWindow { window, .. } => window.last().is_none_or(|w| {
+            w.size == 1 && w.stride == 1 && w.padding_low == 0 && w.padding_high == 0
+        }),
         _ => true,
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod reduce;
 pub mod reduce_gpu;
+pub mod reduce_window;
 pub mod request;
 
 pub mod collectives;
@@ -42,3 +43,6 @@ pub use request::Emitted;
 pub use request::EmittedKernel;
 pub use request::KernelRequest;
 pub use request::Step;
+
+#[cfg(test)]
+mod tests;

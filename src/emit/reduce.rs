@@ -88,6 +88,10 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
 /// The reduces that the roots need, when all of them fit one loop nest.
 fn plan<'a>(module: &'a Module, body: &Body<'_>) -> Option<Plan<'a>> {
     let el = &body.el;
+    // Packed results are written a byte at a time, which only the plain loop does.
+    if body.outputs.iter().any(|o| value::per_byte(o.shape.ty) > 1) {
+        return None;
+    }
     let mut heroes: Vec<InstrId> = Vec::new();
     let mut beside = Vec::new();
     let mut no_hero_roots = Vec::new();

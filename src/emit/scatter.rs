@@ -101,7 +101,10 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
 
 fn plan<'a>(module: &'a Module, body: &Body<'_>) -> Option<Plan<'a>> {
     let mut id = *body.roots.first()?;
-    while matches!(module.instr(id).op, Op::Bitcast | Op::GetTupleElement { .. }) {
+    while matches!(
+        module.instr(id).op,
+        Op::Bitcast | Op::GetTupleElement { .. }
+    ) {
         id = module.instr(id).operands[0];
     }
     let instr = module.instr(id);
@@ -226,7 +229,12 @@ impl Plan<'_> {
     }
 
     /// Operand index from the window's start and a window index.
-    fn operand_at(&self, b: &mut KernelBuilder, start: &[ExprId], window_at: &[ExprId]) -> Vec<ExprId> {
+    fn operand_at(
+        &self,
+        b: &mut KernelBuilder,
+        start: &[ExprId],
+        window_at: &[ExprId],
+    ) -> Vec<ExprId> {
         let mut at = start.to_vec();
         for (&d, &offset) in self.window_to.iter().zip(window_at) {
             at[d] = b.add(at[d], offset);
@@ -385,7 +393,13 @@ impl Line<'_, '_> {
     }
 }
 
-fn store_all(b: &mut KernelBuilder, body: &Body<'_>, position: ExprId, lanes: u16, values: &Values) {
+fn store_all(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    position: ExprId,
+    lanes: u16,
+    values: &Values,
+) {
     for (output, &value) in body.outputs.iter().zip(values) {
         if lanes == 1 {
             value::store_single(b, output.buf, output.shape.ty, position, value);
@@ -457,8 +471,7 @@ fn on_gpu(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, how: Atomic) 
     b.if_then(inside, |b| {
         el.scope(|| {
             let update_at = el.splits.unravel(b, &plan.update, number);
-            let scatter_at: Vec<ExprId> =
-                plan.scatter_dims.iter().map(|&d| update_at[d]).collect();
+            let scatter_at: Vec<ExprId> = plan.scatter_dims.iter().map(|&d| update_at[d]).collect();
             let window = &plan.numbers.update_window_dims;
             let window_at: Vec<ExprId> = window.iter().map(|&d| update_at[d]).collect();
             let (start, fits) = plan.window(el, b, &scatter_at);

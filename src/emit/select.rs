@@ -7,6 +7,7 @@ use crate::emit::concat;
 use crate::emit::elemental::array;
 use crate::emit::loop_;
 use crate::emit::reduce;
+use crate::emit::reduce_window;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
 use crate::emit::scatter;
@@ -40,6 +41,7 @@ pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
     }
     match hero(request) {
         Some(Op::Reduce { .. }) => reduce::emit(request),
+        Some(Op::ReduceWindow { .. }) => reduce_window::emit(request),
         Some(Op::Scatter { .. }) => scatter::emit(request),
         Some(Op::Cholesky { .. } | Op::TriangularSolve { .. }) => triangular::emit(request),
         Some(Op::Transpose { .. }) => transpose::emit(request),
@@ -54,7 +56,7 @@ fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
     let module = request.module;
     let mut stack: Vec<InstrId> = setup::roots_of(request);
     let is_lone = setup::root_of(request) == request.instr;
-    let mut transposed = None;
+    let mut other = None;
     let mut seen = BTreeSet::new();
     while let Some(id) = stack.pop() {
         if !seen.insert(id) {
@@ -62,6 +64,7 @@ fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
         }
         let instr = module.instr(id);
         match &instr.op {
+            Op::ReduceWindow { .. } => other = Some(&instr.op),
             Op::Reduce { .. }
             | Op::Scatter { .. }
             | Op::SelectAndScatter { .. }
@@ -70,15 +73,17 @@ fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
             | Op::TriangularSolve { .. } => {
                 return Some(&instr.op);
             }
-            Op::Transpose { .. } if transpose::moves_minor(&instr.op, &array(&instr.shape).dims) => {
-                transposed = Some(&instr.op);
+            Op::Transpose { .. }
+                if transpose::moves_minor(&instr.op, &array(&instr.shape).dims) =>
+            {
+                other = Some(&instr.op);
             }
             Op::Parameter { .. } => {}
             _ if is_lone => {}
             _ => stack.extend(instr.operands.iter().copied()),
         }
     }
-    transposed
+    other
 }
 
 /// Whether a value is a dynamic-update-slice, seen through bitcasts.

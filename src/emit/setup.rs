@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::Id;
 use crate::analysis::scratch;
+use crate::base::Id;
 use crate::base::Result;
 use crate::emit::elemental::Elemental;
 use crate::emit::elemental::Source;

@@ -64,7 +64,13 @@ impl Plan<'_> {
         volume(&self.dims) / self.size().max(1)
     }
     /// Position of element `at` of a row.
-    fn position(&self, el: &Elemental<'_>, b: &mut KernelBuilder, row: ExprId, at: ExprId) -> ExprId {
+    fn position(
+        &self,
+        el: &Elemental<'_>,
+        b: &mut KernelBuilder,
+        row: ExprId,
+        at: ExprId,
+    ) -> ExprId {
         let inner = volume(&self.dims[self.dim + 1..]);
         let (outer, below) = el.splits.split(b, row, inner);
         let line = el.splits.join(b, outer, at, self.size());
@@ -145,7 +151,11 @@ fn areas(
 
 /// The type whose arrays hold elements of `ty` one a byte.
 fn unpacked(ty: PrimitiveType) -> PrimitiveType {
-    if ty.is_sub_byte() { PrimitiveType::U8 } else { ty }
+    if ty.is_sub_byte() {
+        PrimitiveType::U8
+    } else {
+        ty
+    }
 }
 
 impl Area {

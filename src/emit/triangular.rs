@@ -68,9 +68,16 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
         Op::Cholesky { lower } => {
             let work = (rows * rows * rows / 3) as u64 * batch as u64;
             let tasks = cost::tasks(request.target, work) as i64;
-            share::for_items(&mut b, &el.splits, request.target, batch, tasks, &mut |b, number| {
-                el.scope(|| matrix.factor(b, instr.operands[0], number, rows, lower));
-            })
+            share::for_items(
+                &mut b,
+                &el.splits,
+                request.target,
+                batch,
+                tasks,
+                &mut |b, number| {
+                    el.scope(|| matrix.factor(b, instr.operands[0], number, rows, lower));
+                },
+            )
         }
         Op::TriangularSolve {
             left_side,
@@ -135,7 +142,11 @@ impl Matrix<'_, '_> {
         &self.body.el
     }
     fn binary(&self, b: &mut KernelBuilder, op: HloBinary, x: Value, y: Value) -> Value {
-        elementwise::binary(b, op, self.ty, x, y).unwrap_or(x)
+        elementwise::binary(b, op, self.ty, x, y).unwrap_or_else(|| {
+            let el = self.el();
+            el.unsupported(el.module.instr(self.body.roots[0]));
+            x
+        })
     }
     /// `acc - x * y`
     fn subtract_product(&self, b: &mut KernelBuilder, acc: Value, x: Value, y: Value) -> Value {
@@ -246,7 +257,14 @@ impl Matrix<'_, '_> {
     }
 
     /// Clears the other triangle, or everything to NaN when the matrix has no factor.
-    fn finish_factor(&self, b: &mut KernelBuilder, start: ExprId, n: i64, lower: bool, fine: ExprId) {
+    fn finish_factor(
+        &self,
+        b: &mut KernelBuilder,
+        start: ExprId,
+        n: i64,
+        lower: bool,
+        fine: ExprId,
+    ) {
         let part = Ty::scalar(value::register(self.ty));
         let nan = b.float(part, f64::NAN);
         let none = b.float(part, 0.0);
@@ -274,7 +292,14 @@ impl Matrix<'_, '_> {
     }
 
     /// Element (i, k) of the triangular matrix as it is used.
-    fn triangle(&self, b: &mut KernelBuilder, solve: &Solve, number: ExprId, i: ExprId, k: ExprId) -> Value {
+    fn triangle(
+        &self,
+        b: &mut KernelBuilder,
+        solve: &Solve,
+        number: ExprId,
+        i: ExprId,
+        k: ExprId,
+    ) -> Value {
         let at = match solve.transpose {
             TriangularTranspose::NoTranspose => (i, k),
             TriangularTranspose::Transpose | TriangularTranspose::Adjoint => (k, i),
@@ -287,7 +312,14 @@ impl Matrix<'_, '_> {
     }
 
     /// Row i of the solution from the rows it depends on; lanes lie across columns.
-    fn solve_left(&self, b: &mut KernelBuilder, solve: &Solve, n: i64, batch: i64, tasks: i64) -> Launch {
+    fn solve_left(
+        &self,
+        b: &mut KernelBuilder,
+        solve: &Solve,
+        n: i64,
+        batch: i64,
+        tasks: i64,
+    ) -> Launch {
         let el = self.el();
         let lanes = match el.target.platform() {
             Platform::Cpu => {
@@ -301,42 +333,59 @@ impl Matrix<'_, '_> {
         };
         let whole = self.columns / lanes;
         let chunks = cost::pieces(self.columns, lanes);
-        share::for_items(b, &el.splits, el.target, batch * chunks, tasks, &mut |b, item| {
-            el.scope(|| {
-                let (number, chunk) = el.splits.split(b, item, chunks);
-                let at = b.mul_const(chunk, lanes);
-                if whole == chunks {
-                    self.solve_columns(b, solve, n, number, at, lanes as u16);
-                    return;
-                }
-                let bound = b.index(whole);
-                let full = b.cmp(CmpOp::SLt, chunk, bound);
-                b.if_else(
-                    full,
-                    |b| {
+        share::for_items(
+            b,
+            &el.splits,
+            el.target,
+            batch * chunks,
+            tasks,
+            &mut |b, item| {
+                el.scope(|| {
+                    let (number, chunk) = el.splits.split(b, item, chunks);
+                    let at = b.mul_const(chunk, lanes);
+                    if whole == chunks {
                         self.solve_columns(b, solve, n, number, at, lanes as u16);
-                        Vec::new()
-                    },
-                    |b| {
-                        let bounds = (at, b.index(self.columns), b.index(1));
-                        b.for_loop(bounds, |b, at| {
-                            self.solve_columns(b, solve, n, number, at, 1);
-                        });
-                        Vec::new()
-                    },
-                );
-            });
-        })
+                        return;
+                    }
+                    let bound = b.index(whole);
+                    let full = b.cmp(CmpOp::SLt, chunk, bound);
+                    b.if_else(
+                        full,
+                        |b| {
+                            self.solve_columns(b, solve, n, number, at, lanes as u16);
+                            Vec::new()
+                        },
+                        |b| {
+                            let bounds = (at, b.index(self.columns), b.index(1));
+                            b.for_loop(bounds, |b, at| {
+                                self.solve_columns(b, solve, n, number, at, 1);
+                            });
+                            Vec::new()
+                        },
+                    );
+                });
+            },
+        )
     }
 
-    fn solve_columns(&self, b: &mut KernelBuilder, solve: &Solve, n: i64, number: ExprId, at: ExprId, lanes: u16) {
+    fn solve_columns(
+        &self,
+        b: &mut KernelBuilder,
+        solve: &Solve,
+        n: i64,
+        number: ExprId,
+        at: ExprId,
+        lanes: u16,
+    ) {
         let el = self.el();
         let start = b.mul_const(number, n * self.columns);
         let (zero, one, end) = (b.index(0), b.index(1), b.index(n));
         b.for_loop((zero, end, one), |b, step| {
             el.scope(|| {
                 let i = in_order(b, solve.is_lower(), n, step);
-                let first = self.operand(b, solve.b, number, (i, at), lanes).splat(b, lanes);
+                let first = self
+                    .operand(b, solve.b, number, (i, at), lanes)
+                    .splat(b, lanes);
                 let sum = b.for_carried(
                     (zero, step, one),
                     &first.registers(),
@@ -348,7 +397,10 @@ impl Matrix<'_, '_> {
                             let position = self.position(b, start, k, at);
                             let x = self.load(b, position, lanes);
                             let sum = Value::from_registers(sum);
-                            self.subtract_product(b, sum, t, x).splat(b, lanes).registers().to_vec()
+                            self.subtract_product(b, sum, t, x)
+                                .splat(b, lanes)
+                                .registers()
+                                .to_vec()
                         })
                     },
                 );
@@ -365,44 +417,58 @@ impl Matrix<'_, '_> {
     }
 
     /// Each row of the solution by itself.
-    fn solve_right(&self, b: &mut KernelBuilder, solve: &Solve, rows: i64, batch: i64, tasks: i64) -> Launch {
+    fn solve_right(
+        &self,
+        b: &mut KernelBuilder,
+        solve: &Solve,
+        rows: i64,
+        batch: i64,
+        tasks: i64,
+    ) -> Launch {
         let el = self.el();
         let n = self.columns;
-        share::for_items(b, &el.splits, el.target, batch * rows, tasks, &mut |b, item| {
-            el.scope(|| {
-                let (number, row) = el.splits.split(b, item, rows);
-                let start = b.mul_const(number, rows * n);
-                let (zero, one, end) = (b.index(0), b.index(1), b.index(n));
-                b.for_loop((zero, end, one), |b, step| {
-                    el.scope(|| {
-                        let j = in_order(b, !solve.is_lower(), n, step);
-                        let first = self.operand(b, solve.b, number, (row, j), 1);
-                        let sum = b.for_carried(
-                            (zero, step, one),
-                            &first.registers(),
-                            Unroll::Auto,
-                            |b, k, sum| {
-                                el.scope(|| {
-                                    let k = in_order(b, !solve.is_lower(), n, k);
-                                    let t = self.triangle(b, solve, number, k, j);
-                                    let position = self.position(b, start, row, k);
-                                    let x = self.load(b, position, 1);
-                                    let sum = Value::from_registers(sum);
-                                    self.subtract_product(b, sum, x, t).registers().to_vec()
-                                })
-                            },
-                        );
-                        let mut out = Value::from_registers(&sum);
-                        if !solve.unit {
-                            let diagonal = self.triangle(b, solve, number, j, j);
-                            out = self.binary(b, HloBinary::Divide, out, diagonal);
-                        }
-                        let position = self.position(b, start, row, j);
-                        self.store(b, position, 1, out);
+        share::for_items(
+            b,
+            &el.splits,
+            el.target,
+            batch * rows,
+            tasks,
+            &mut |b, item| {
+                el.scope(|| {
+                    let (number, row) = el.splits.split(b, item, rows);
+                    let start = b.mul_const(number, rows * n);
+                    let (zero, one, end) = (b.index(0), b.index(1), b.index(n));
+                    b.for_loop((zero, end, one), |b, step| {
+                        el.scope(|| {
+                            let j = in_order(b, !solve.is_lower(), n, step);
+                            let first = self.operand(b, solve.b, number, (row, j), 1);
+                            let sum = b.for_carried(
+                                (zero, step, one),
+                                &first.registers(),
+                                Unroll::Auto,
+                                |b, k, sum| {
+                                    el.scope(|| {
+                                        let k = in_order(b, !solve.is_lower(), n, k);
+                                        let t = self.triangle(b, solve, number, k, j);
+                                        let position = self.position(b, start, row, k);
+                                        let x = self.load(b, position, 1);
+                                        let sum = Value::from_registers(sum);
+                                        self.subtract_product(b, sum, x, t).registers().to_vec()
+                                    })
+                                },
+                            );
+                            let mut out = Value::from_registers(&sum);
+                            if !solve.unit {
+                                let diagonal = self.triangle(b, solve, number, j, j);
+                                out = self.binary(b, HloBinary::Divide, out, diagonal);
+                            }
+                            let position = self.position(b, start, row, j);
+                            self.store(b, position, 1, out);
+                        });
                     });
                 });
-            });
-        })
+            },
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! Scheduled HLO with buffers to thunks and kernels.
 
 pub mod reduce;
+pub mod reduce_cpu;
 pub mod reduce_gpu;
 pub mod reduce_window;
 pub mod request;

@@ -16,8 +16,16 @@ use conformance::Case;
 use libtest_mimic::Arguments;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
+use xla_aot::driver::compile;
+use xla_aot::driver::compile::CompileOptions;
+use xla_aot::driver::observe::Unobserved;
+use xla_aot::driver::targets;
+use xla_aot::driver::targets::TargetRequest;
 use xla_aot::eval;
 use xla_aot::hlo::Module;
+use xla_aot::runtime::LoadOptions;
+use xla_aot::runtime::Loaded;
+use xla_aot::runtime::loaded::unflatten;
 use xla_aot::wire;
 
 fn main() {
@@ -31,7 +39,11 @@ fn main() {
         }));
         if !case.is_large() {
             let case = Arc::clone(&case);
+            let native = Arc::clone(&case);
             trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));
+            trials.push(expecting(&skips, "native", &name, move || {
+                run_native(&native)
+            }));
         }
     }
     trials.extend(plans::trials());
@@ -112,4 +124,27 @@ fn evaluate(case: &Case) -> Result<(), Failed> {
     let inputs = case.inputs(&module)?;
     let result = eval::evaluate(&module, &inputs).map_err(|d| Failed::from(d.to_string()))?;
     Ok(case.check(&result)?)
+}
+
+/// Compiles for this machine, loads and runs.
+fn run_native(case: &Case) -> Result<(), Failed> {
+    let failed = |d: Box<xla_aot::base::Diagnostic>| Failed::from(d.to_string());
+    let module = read(&case.dir.join("program.pb"))?;
+    let inputs = case.inputs(&module)?;
+    let result_shape = module.entry_layout().result;
+    let native = TargetRequest {
+        cpu: Some("native".to_owned()),
+        ..TargetRequest::default()
+    };
+    let options = CompileOptions {
+        jobs: 1,
+        ..CompileOptions::new(targets::resolve(&native).map_err(failed)?)
+    };
+    let compiled = compile::build(module, &options, &mut Unobserved).map_err(failed)?;
+    let executable = compiled.executable.ok_or("no executable")?;
+    let threads = Some(2);
+    let loaded = Loaded::new(&executable, &LoadOptions { threads }).map_err(failed)?;
+    let leaves = loaded.run(&inputs).map_err(failed)?;
+    let result = unflatten(&result_shape, &mut leaves.into_iter());
+    Ok(case.check(&result.ok_or("too few results")?)?)
 }

@@ -21,6 +21,7 @@ use crate::executable::Executable;
 use crate::executable::KernelEntry;
 use crate::executable::TargetNeeds;
 use crate::executable::check;
+use crate::executable::print;
 use crate::front;
 use crate::front::InputFormat;
 use crate::hlo;
@@ -252,9 +253,9 @@ pub fn build(
     let executable = step(observer, "executable", |_| {
         assemble(&scheduled, program, code, options)
     })?;
-    dump(observer, "thunks.txt", || {
-        format!("{:#?}\n", executable.thunks)
-    });
+    let thunks = || thunks(&executable);
+    compiled.text(options, EmitKind::Thunks, thunks);
+    dump(observer, "thunks.txt", thunks);
     compiled.executable = Some(executable);
     compiled.emitted.sort_by_key(|part| part.kind);
     Ok(compiled)
@@ -290,6 +291,15 @@ impl Compiled {
             }
         }
     }
+}
+
+/// The thunks of a program as text.
+pub fn thunks(executable: &Executable) -> String {
+    let name = |id| {
+        let kernel = executable.kernels.get(id);
+        kernel.map_or_else(|| format!("{id:?}"), |kernel| kernel.name.clone())
+    };
+    print::thunks(&executable.thunks, &name)
 }
 
 fn suffix(code: &Code) -> &'static str {

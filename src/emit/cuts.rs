@@ -40,7 +40,8 @@ impl<'m> Cuts<'m> {
     }
 
     /// The extents of a loop nest for values of `total` elements each, outermost first; their
-    /// product is `total`. The needed cuts, which divide one another, are all kept.
+    /// product is `total`. The needed cuts, which divide one another, are all kept; a needed cut of one
+    /// makes an innermost extent of one, so that elements go one by one.
     pub fn extents(&self, total: i64, needed: &BTreeSet<i64>, values: &[InstrId]) -> Vec<i64> {
         let mut chain: BTreeSet<i64> = needed.clone();
         chain.retain(|&cut| cut < total);

@@ -7,6 +7,7 @@ use crate::base::codes;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Stage;
+use crate::hlo::print;
 use crate::target::Target;
 
 /// Whether a pass changed the module.
@@ -92,6 +93,6 @@ pub fn unsupported(module: &Module, id: InstrId, target: &Target, why: &str) -> 
     );
     Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, message).at(Location::Instruction {
         computation: module.comp(instr.parent).name.clone(),
-        text: format!("{} = {opcode}(...)", instr.name),
+        text: print::instr(module, id),
     })
 }

@@ -8,6 +8,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::hlo::Module;
 use crate::hlo::Stage;
+use crate::hlo::verify;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Fuel;
 use crate::passes::pass::Pass;
@@ -65,7 +66,7 @@ pub fn run(
             .map_err(|e| named(e, pass.as_ref()))?;
         module.stage = module.stage.max(leaves);
         if changed == Changed::Yes && (cfg!(debug_assertions) || observer.verify_each()) {
-            // verify
+            verify::check(&module).map_err(|e| named(e, pass.as_ref()))?;
         }
         observer.after(pass.name(), &module, changed);
     }

@@ -36,7 +36,7 @@
 //!
 //! Stages, `XA2004` (`stage.rs`); each stage keeps the promises of those before it:
 //! - T1, Legal: no op that `emit` has no kernel or thunk for is left.
-//! - T2, LaidOut: every array has the plain row-major layout.
+//! - T2, LaidOut: every array has the plain row-major layout, next to custom calls excepted.
 //! - T3, Fused: a fusion body has one caller, calls only element functions, and has no side effects.
 //! - T4, Final: names of instructions, and of computations, are unique in the module.
 

@@ -7,7 +7,6 @@ use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
-use crate::hlo::Stage;
 use crate::hlo::infer::agree;
 use crate::hlo::infer::text;
 use crate::hlo::verify::Report;
@@ -264,28 +263,24 @@ fn entry_layout(report: &mut Report<'_>) {
     }
     for (i, shape) in layout.parameters.iter().enumerate() {
         let wanted = &module.instrs[entry.params[i]].shape;
-        if !same_entry_shape(module, shape, wanted) {
+        if !same_entry_shape(shape, wanted) {
             let (found, wanted) = (text(shape), text(wanted));
             let message = format!("the entry layout has parameter {i} as {found}, not {wanted}");
             report.module_error(MODULE_STRUCTURE, message);
         }
     }
     let wanted = &module.instrs[entry.root].shape;
-    if !same_entry_shape(module, &layout.result, wanted) {
+    if !same_entry_shape(&layout.result, wanted) {
         let (found, wanted) = (text(&layout.result), text(wanted));
         let message = format!("the entry layout has the result as {found}, not {wanted}");
         report.module_error(MODULE_STRUCTURE, message);
     }
 }
 
-/// Equal shapes; from the stage at which the entry has physical shapes on, equal up to the order of
-/// dimensions.
-fn same_entry_shape(module: &Module, layout: &Shape, entry: &Shape) -> bool {
+/// Equal shapes, or the physical shape of the caller's, which the entry has once layouts are dropped.
+fn same_entry_shape(layout: &Shape, entry: &Shape) -> bool {
     if agree(layout, entry) {
         return true;
-    }
-    if module.stage < Stage::LaidOut {
-        return false;
     }
     let (a, b) = (layout.leaves(), entry.leaves());
     a.len() == b.len()

@@ -62,32 +62,19 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
                 let own = pairs.contains(&(0, 0));
                 permuted(edit, parent, id, &operands, own)
             }
-            CollectiveKind::AllGatherStart { .. }
-            | CollectiveKind::AllReduceStart { .. }
-            | CollectiveKind::CollectivePermuteStart { .. }
-            | CollectiveKind::RaggedAllToAll => Ok(None),
-        },
-        Op::AllGatherDone | Op::AllReduceDone | Op::CollectivePermuteDone => {
-            let start = edit.instr(operands[0]);
-            let starts = start.operands.clone();
-            match &start.op {
-                Op::Collective { kind, .. } => match kind {
-                    CollectiveKind::AllGatherStart { .. }
-                    | CollectiveKind::AllReduceStart { .. } => same(edit, parent, id, &starts),
-                    CollectiveKind::CollectivePermuteStart { pairs, .. } => {
-                        let own = pairs.contains(&(0, 0));
-                        permuted(edit, parent, id, &starts[..1], own)
-                    }
-                    CollectiveKind::AllReduce { .. }
-                    | CollectiveKind::AllGather { .. }
-                    | CollectiveKind::ReduceScatter { .. }
-                    | CollectiveKind::CollectiveBroadcast
-                    | CollectiveKind::AllToAll { .. }
-                    | CollectiveKind::CollectivePermute { .. }
-                    | CollectiveKind::RaggedAllToAll => Ok(None),
-                },
-                _ => Ok(None),
+            CollectiveKind::AllReduceStart { .. } => same(edit, parent, id, &operands),
+            CollectiveKind::AllGatherStart { .. } => started(edit, parent, id, &operands, true),
+            CollectiveKind::CollectivePermuteStart { pairs, .. } => {
+                let own = pairs.contains(&(0, 0));
+                started(edit, parent, id, &operands[..1], own)
             }
+            CollectiveKind::RaggedAllToAll => Ok(None),
+        },
+        // What was started is known by now: the result, or a tuple of operand, result, contexts.
+        Op::AllReduceDone => Ok(Some(operands[0]).filter(|&s| is_done(edit, s))),
+        Op::AllGatherDone | Op::CollectivePermuteDone => {
+            let start = edit.instr(operands[0]);
+            Ok((start.op == Op::Tuple).then(|| start.operands[1]))
         }
         _ => Ok(None),
     }
@@ -117,6 +104,41 @@ fn same(
         return Ok(Some(edit.op(parent, Op::Tuple, operands)?));
     }
     Ok(None)
+}
+
+fn is_done(edit: &Edit<'_>, start: InstrId) -> bool {
+    !matches!(edit.instr(start).op, Op::Collective { .. })
+}
+
+/// The tuple that a start op gives: operand, result, and contexts that nothing reads.
+fn started(
+    edit: &mut Edit<'_>,
+    parent: CompId,
+    id: InstrId,
+    operands: &[InstrId],
+    own: bool,
+) -> Result<Option<InstrId>> {
+    let shape = edit.instr(id).shape.clone();
+    let (Some(parts), [operand]) = (shape.as_tuple(), operands) else {
+        return Ok(None);
+    };
+    let result = if own {
+        Some(*operand)
+    } else {
+        zeros_like(edit, parent, *operand)?
+    };
+    let Some(result) = result else {
+        return Ok(None);
+    };
+    let mut values = vec![*operand, result];
+    for part in parts.iter().skip(2) {
+        let Some(array) = part.as_array() else {
+            return Ok(None);
+        };
+        let zero = ArrayLiteral::zeros(ArrayShape::new(array.ty, array.dims.iter().copied()));
+        values.push(edit.op(parent, Op::Constant(Literal::Array(zero)), &[])?);
+    }
+    same(edit, parent, id, &values)
 }
 
 fn permuted(

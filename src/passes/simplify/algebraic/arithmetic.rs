@@ -106,7 +106,7 @@ pub(super) fn binary(site: &mut Site<'_, '_>, op: BinaryOp) -> Answer {
 }
 
 /// Whether the operands may be swapped.
-pub(super) fn is_commutative(op: BinaryOp) -> bool {
+fn is_commutative(op: BinaryOp) -> bool {
     matches!(
         op,
         BinaryOp::Add

@@ -1,32 +1,17 @@
 //! Identities of reductions, sorts and scatters.
 
-use crate::hlo::BinaryOp;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::passes::simplify::algebraic::Answer;
 use crate::passes::simplify::algebraic::Site;
-use crate::passes::simplify::algebraic::arithmetic;
 use crate::shape::Dims;
-
-/// The commutative op of a body that is just that op on its two parameters.
-fn monoid(site: &Site<'_, '_>, body: CompId) -> Option<BinaryOp> {
-    let computation = site.module().comp(body);
-    let root = site.edit.instr(computation.root);
-    match root.op {
-        Op::Binary(op)
-            if arithmetic::is_commutative(op)
-                && computation.params.len() == 2
-                && root.operands.iter().all(|o| computation.params.contains(o))
-                && root.operands[0] != root.operands[1] =>
-        {
-            Some(op)
-        }
-        _ => None,
-    }
-}
+use crate::shape::Shape;
 
 pub(super) fn reduce(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answer {
+    if combines_nothing(site) {
+        return reshaped(site).map(Some);
+    }
     if site.instr().operands.len() != 2 {
         return Ok(None);
     }
@@ -39,15 +24,6 @@ pub(super) fn reduce(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answ
         return site
             .make_array(op, &[init], result.ty, &result.dims)
             .map(Some);
-    }
-    if from.element_count() == result.element_count()
-        && from.ty == result.ty
-        && let Some(op) = monoid(site, body)
-    {
-        let value = site.reshape(arg, &result.dims)?;
-        let fill = Op::Broadcast { dims: Dims::new() };
-        let start = site.make_array(fill, &[init], result.ty, &result.dims)?;
-        return site.make(Op::Binary(op), &[value, start]).map(Some);
     }
     let inner = site.def(0);
     if let Op::Transpose { dims: order } = &inner.op {
@@ -65,6 +41,38 @@ pub(super) fn reduce(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answ
         }
     }
     Ok(None)
+}
+
+/// Whether every result element is made of one input element.
+fn combines_nothing(site: &Site<'_, '_>) -> bool {
+    let instr = site.instr();
+    let n = instr.operands.len() / 2;
+    let same = |operand: &InstrId, result: &Shape| match (site.array(*operand), result.as_array()) {
+        (Some(a), Some(b)) => a.ty == b.ty && a.element_count() == b.element_count(),
+        _ => false,
+    };
+    match &instr.shape {
+        Shape::Tuple(parts) => {
+            parts.len() == n && instr.operands.iter().zip(parts).all(|(o, p)| same(o, p))
+        }
+        shape => n == 1 && same(&instr.operands[0], shape),
+    }
+}
+
+/// The inputs in the shapes of the results. As upstream has it, the start value does not count
+/// where there is nothing to combine.
+fn reshaped(site: &mut Site<'_, '_>) -> crate::base::Result<InstrId> {
+    let shape = site.instr().shape.clone();
+    let parts: Vec<Shape> = match &shape {
+        Shape::Tuple(parts) => parts.clone(),
+        other => vec![other.clone()],
+    };
+    let mut values = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        let dims = part.as_array().map(|a| a.dims.clone()).unwrap_or_default();
+        values.push(site.reshape(site.arg(i), &dims)?);
+    }
+    as_results(site, &values)
 }
 
 /// Sorting along a dimension of at most one element does nothing.

@@ -56,6 +56,9 @@ pub fn compile_order(_target: &Target) -> Vec<Box<dyn Pass>> {
         Box::new(Algebraic),
         Box::new(ReshapeMover),
         Box::new(Algebraic),
+        // Reductions have moved above reshapes; what follows them can now do so too.
+        Box::new(ReshapeMover),
+        Box::new(Algebraic),
         Box::new(Cse),
         // From here on every array lies in memory row-major.
         Box::new(AssignLayouts),

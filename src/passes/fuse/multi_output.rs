@@ -72,7 +72,11 @@ fn may_merge(module: &Module, groups: &Groups, a: GroupId, b: GroupId) -> Decisi
     }
     let alike = match (x.hero, y.hero) {
         (None, None) => {
-            let plain = |r: &InstrId| groups.roles[*r] == Role::Element && !moves(module.instr(*r));
+            let first = module.instr(x.roots[0]);
+            let plain = |r: &InstrId| {
+                let instr = module.instr(*r);
+                groups.roles[*r] == Role::Element && (!moves(instr) || turns_alike(first, instr))
+            };
             x.roots.iter().chain(&y.roots).all(plain)
                 && module.shape(x.roots[0]).as_array().map(|s| &s.dims)
                     == module.shape(y.roots[0]).as_array().map(|s| &s.dims)
@@ -101,6 +105,11 @@ fn moves(instr: &Instr) -> bool {
         instr.op,
         Op::Transpose { .. } | Op::Concatenate { .. } | Op::Pad { .. } | Op::Gather { .. }
     )
+}
+
+/// Transposes by one permutation.
+fn turns_alike(a: &Instr, b: &Instr) -> bool {
+    matches!(a.op, Op::Transpose { .. }) && a.op == b.op
 }
 
 fn reduce_alike(module: &Module, p: &Instr, q: &Instr) -> bool {

@@ -189,10 +189,12 @@ impl Vertical<'_> {
             }
             return;
         }
-        // Highest first: groups founded late stand early in the program.
+        // What follows a dot is better made by its kernel. Highest first: groups founded late stand
+        // early in the program.
         let extra = accepted
             .into_iter()
             .rev()
+            .filter(|_| !self.fed.contains(id))
             .find(|(group, places)| self.may_be_extra_root(id, *group, places));
         match extra {
             Some((group, places)) if fuel.take() => {
@@ -330,6 +332,13 @@ impl Vertical<'_> {
         let width =
             |o: InstrId| self.module.shape(o).byte_size() as f64 / self.elements(o).max(1.0);
         let read = |evals: f64, o: InstrId| {
+            if self.groups.roles[o] == Role::Source {
+                return 0.0;
+            }
+            let made = self.instr(o);
+            if matches!(made.op, Op::Broadcast { .. }) {
+                return self.module.shape(made.operands[0]).byte_size() as f64;
+            }
             (self.module.shape(o).byte_size() as f64).min(evals * width(o))
         };
         let own: f64 = instr

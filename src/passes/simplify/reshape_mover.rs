@@ -1,6 +1,6 @@
-//! Moves reshapes of dots and convolutions below the elementwise ops that follow them.
+//! Moves reshapes of dots, convolutions and reductions below the elementwise ops that follow them.
 //!
-//! The ops then have the dimensions of the dot and can be computed where its tiles are at hand.
+//! The ops then have the dimensions of the dot and can be computed where its results are at hand.
 //! Reshapes move no bytes, so those that appear on the other operands cost nothing.
 
 use crate::analysis::call_graph;
@@ -48,18 +48,22 @@ fn is_elementwise(op: &Op) -> bool {
     )
 }
 
-/// The dot or convolution, or elementwise op after one, that `id` is a reshape of.
+/// Whether a kernel is shaped by the op, so that what follows it should have its dimensions.
+fn is_hero(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Dot { .. } | Op::Convolution { .. } | Op::Reduce { .. }
+    )
+}
+
+/// The hero, or elementwise op after one, that `id` is a reshape of.
 fn source(edit: &Edit<'_>, id: InstrId, follows: &IdSet<InstrId>) -> Option<InstrId> {
     let instr = edit.instr(id);
     if !matches!(instr.op, Op::Reshape { .. }) {
         return None;
     }
     let source = instr.operands[0];
-    let hero = matches!(
-        edit.instr(source).op,
-        Op::Dot { .. } | Op::Convolution { .. }
-    );
-    (hero || follows.contains(source)).then_some(source)
+    (is_hero(&edit.instr(source).op) || follows.contains(source)).then_some(source)
 }
 
 fn rule(edit: &mut Edit<'_>, id: InstrId, follows: &mut IdSet<InstrId>) -> Result<Option<InstrId>> {

@@ -173,6 +173,10 @@ pub(super) fn broadcast(site: &mut Site<'_, '_>, dims: &Dims) -> Answer {
             .make_array(op, &[source], result.ty, &result.dims)
             .map(Some);
     }
+    if let Op::Iota { dim } = site.def(0).op {
+        let op = Op::Iota { dim: dims[dim] };
+        return site.make_array(op, &[], result.ty, &result.dims).map(Some);
+    }
     Ok(None)
 }
 

@@ -1,5 +1,7 @@
 //! Identities of reductions, sorts and scatters.
 
+use std::ops::Range;
+
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
@@ -25,6 +27,9 @@ pub(super) fn reduce(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answ
             .make_array(op, &[init], result.ty, &result.dims)
             .map(Some);
     }
+    if let Some(new) = reduce_of_reshape(site, dims, body)? {
+        return Ok(Some(new));
+    }
     let inner = site.def(0);
     if let Op::Transpose { dims: order } = &inner.op {
         let source = inner.operands[0];
@@ -41,6 +46,76 @@ pub(super) fn reduce(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answ
         }
     }
     Ok(None)
+}
+
+/// A reduction of reshaped dimensions reduces the dimensions before the reshape, where each run of
+/// dimensions that the reshape takes together is reduced as a whole or not at all.
+fn reduce_of_reshape(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answer {
+    let inner = site.def(0);
+    if !matches!(inner.op, Op::Reshape { .. }) {
+        return Ok(None);
+    }
+    let (source, init) = (inner.operands[0], site.arg(1));
+    let (Some(result), Some(from), Some(to)) = (
+        site.result(),
+        site.array(source).map(|a| a.dims.clone()),
+        site.array(site.arg(0)).map(|a| a.dims.clone()),
+    ) else {
+        return Ok(None);
+    };
+    let Some(runs) = common_runs(&from, &to) else {
+        return Ok(None);
+    };
+    let mut reduced = Dims::new();
+    for (of_from, of_to) in runs {
+        let real = |d: &usize| to[*d] != 1;
+        let (all, any) = (
+            of_to.clone().filter(real).all(|d| dims.contains(&d)),
+            of_to.clone().filter(real).any(|d| dims.contains(&d)),
+        );
+        if any && !all {
+            return Ok(None);
+        }
+        if any {
+            reduced.extend(of_from);
+        }
+    }
+    let op = Op::Reduce {
+        dims: reduced,
+        body,
+    };
+    let value = site.make(op, &[source, init])?;
+    site.reshape(value, &result.dims).map(Some)
+}
+
+/// The shortest runs of dimensions of two shapes of equal element count that hold equally many
+/// elements.
+fn common_runs(from: &[usize], to: &[usize]) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+    let mut runs = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < from.len() || j < to.len() {
+        let (first_i, first_j) = (i, j);
+        let (mut a, mut b) = (1, 1);
+        if i < from.len() {
+            a = from[i];
+            i += 1;
+        }
+        if j < to.len() {
+            b = to[j];
+            j += 1;
+        }
+        while a != b {
+            if a < b {
+                a *= from.get(i)?;
+                i += 1;
+            } else {
+                b *= to.get(j)?;
+                j += 1;
+            }
+        }
+        runs.push((first_i..i, first_j..j));
+    }
+    Some(runs)
 }
 
 /// Whether every result element is made of one input element.

@@ -1,1 +1,24 @@
-//! Room `bundle`.
+//! Bundles: the files a compiled program travels in. Telling forms apart, reading, writing,
+//! checking against a host, describing.
+//!
+//! A CPU bundle is a serialized `xla.ExecutableAndOptionsProto`, a GPU bundle the same cut into
+//! records; jaxlib puts an envelope around either. This room knows the order of layers; `wire` knows
+//! the bytes of each.
+
+pub mod describe;
+pub mod detect;
+pub mod host_check;
+pub mod read;
+pub mod write;
+
+pub use detect::Form;
+pub use detect::is_bundle;
+pub use host_check::Reason;
+pub use host_check::host_check;
+pub use read::Bundle;
+pub use read::read;
+pub use write::WriteOptions;
+pub use write::write;
+
+#[cfg(test)]
+mod tests;

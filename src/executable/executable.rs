@@ -29,6 +29,15 @@ pub struct Constant {
     pub bytes: std::sync::Arc<Vec<u8>>,
 }
 
+/// The global variable of a GPU image that holds the constant of that name. Loaders look the
+/// literal up by this name, so the HLO in a GPU bundle calls the constant by what follows the prefix.
+pub fn constant_symbol(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut symbol = "buffer_for_".to_owned();
+    symbol.extend(name.chars().map(plain));
+    symbol
+}
+
 impl std::fmt::Debug for Constant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Constant({}, {} bytes)", self.name, self.bytes.len())

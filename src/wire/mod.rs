@@ -3,12 +3,26 @@
 //! The only room that calls `prost`. Decoders take any bytes and give a value or a diagnostic;
 //! encoders are deterministic. Reads no file and decides no policy.
 
+mod alloc;
+pub mod envelope;
+pub mod executable_cpu;
+pub mod executable_gpu;
+mod hlo_view;
 pub mod literal;
 pub mod number;
+pub mod options;
 pub mod shape;
+pub mod split;
 pub mod target;
 mod target_schema;
 mod text_proto;
+mod thunk_cpu;
+mod thunk_cpu_library;
+mod thunk_gpu;
+mod thunk_gpu_read;
 
 #[cfg(feature = "reference")]
 pub mod hlo;
+
+#[cfg(test)]
+pub(crate) mod samples;

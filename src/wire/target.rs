@@ -11,6 +11,7 @@ use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::base::suggest::closest;
+use crate::executable::TargetNeeds;
 use crate::proto::stream_executor as se;
 use crate::proto::xla::cpu::TargetMachineOptionsProto;
 use crate::proto::xla_aot::CpuTargetProto;
@@ -173,6 +174,59 @@ pub fn signed(cpu: &CpuSpec) -> Vec<String> {
     let on = cpu.features.iter().map(|f| format!("+{f}"));
     let off = cpu.disabled_features.iter().map(|f| format!("-{f}"));
     on.chain(off).collect()
+}
+
+/// What a program made for a target needs of the machine that runs it.
+///
+/// `data_layout` is LLVM's layout string of a CPU; GPU bundles have none.
+///
+/// # Errors
+/// `XA1004` when the GPU's own description is damaged.
+pub fn needs(target: &Target, data_layout: &str) -> Result<TargetNeeds> {
+    let gpu = match &target.device {
+        DeviceSpec::Gpu(gpu) => gpu,
+        DeviceSpec::Cpu(cpu) => {
+            return Ok(TargetNeeds::Cpu {
+                triple: cpu.triple.clone(),
+                cpu: cpu.llvm_cpu.clone(),
+                features: signed(cpu),
+                data_layout: data_layout.to_owned(),
+            });
+        }
+    };
+    let config: se::GpuTargetConfigProto = message(&gpu.config_proto, GPU_TARGET_CONFIG.name)?;
+    let number = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
+    Ok(TargetNeeds::Cuda {
+        major: number(gpu.capability.major),
+        minor: number(gpu.capability.minor),
+        feature_extension: match gpu.capability.suffix {
+            CapabilitySuffix::None => 1,
+            CapabilitySuffix::Accelerated => 2,
+            CapabilitySuffix::Family => 3,
+        },
+        host_triple: gpu.host.triple.clone(),
+        host_cpu: gpu.host.cpu.clone(),
+        host_features: gpu.host.features.clone(),
+        abi_version: abi_version(&config).encode_to_vec(),
+        target_config: gpu.config_proto.clone(),
+        platform_version: gpu.platform_version.clone(),
+    })
+}
+
+/// Versions of libraries as upstream records them: those of the description.
+fn abi_version(config: &se::GpuTargetConfigProto) -> se::ExecutableAbiVersionProto {
+    use se::executable_abi_version_proto::CudaPlatformVersion;
+    use se::executable_abi_version_proto::PlatformSpecificVersion;
+    let info = config.gpu_device_info.clone().unwrap_or_default();
+    let version = CudaPlatformVersion {
+        cuda_toolkit_version: info.runtime_version.into_bytes(),
+        cudnn_version: info.dnn_version.into_bytes(),
+        cub_version: info.cub_version.into_bytes(),
+    };
+    se::ExecutableAbiVersionProto {
+        platform_name: "CUDA".to_owned(),
+        platform_specific_version: Some(PlatformSpecificVersion::CudaPlatformVersion(version)),
+    }
 }
 
 /// The GPU that a text-format `stream_executor.GpuTargetConfigProto` describes.

@@ -1,0 +1,166 @@
+//! Which layers a file has.
+
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::target::Platform;
+use crate::wire::envelope;
+use crate::wire::executable_cpu;
+use crate::wire::options;
+use crate::wire::options::DeviceCounts;
+use crate::wire::options::Outer;
+use crate::wire::split;
+
+/// The layers of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The device the program is for.
+    pub platform: Platform,
+    /// Whether jaxlib's envelope is around it, and of which version.
+    pub envelope: Option<i32>,
+    /// Whether there is an outer message with compile options.
+    pub has_options: bool,
+    /// Whether the outer message is cut into records.
+    pub outer_split: bool,
+    /// Whether the executable is cut into records.
+    pub inner_split: bool,
+}
+
+/// A file taken apart: its form, the outer message and the bytes of the executable.
+pub(super) struct Parts {
+    pub(super) form: Form,
+    pub(super) outer: Outer,
+    /// The serialized executable of the platform, not cut into records.
+    pub(super) executable: Vec<u8>,
+}
+
+/// Names of the messages, as manifests have them.
+pub(super) const OUTER: &str = "xla.ExecutableAndOptionsProto";
+pub(super) const GPU_EXECUTABLE: &str = "xla.gpu.GpuExecutableProto";
+
+fn not_a_bundle(message: impl Into<String>) -> Box<Diagnostic> {
+    Diagnostic::error(codes::NOT_A_BUNDLE, message)
+}
+
+/// Whether the bytes look like a bundle, judged by their beginning and outermost layer only.
+pub fn is_bundle(bytes: &[u8]) -> bool {
+    take_apart(bytes).is_ok()
+}
+
+/// Takes the layers off.
+pub(super) fn take_apart(bytes: &[u8]) -> Result<Parts> {
+    if bytes.is_empty() {
+        return Err(not_a_bundle("the file is empty"));
+    }
+    if let Some(envelope) = envelope::unwrap(bytes)
+        && let Ok(mut parts) = payload(envelope.payload)
+    {
+        parts.form.envelope = Some(envelope.ifrt_version);
+        return Ok(parts);
+    }
+    payload(bytes)
+}
+
+fn payload(bytes: &[u8]) -> Result<Parts> {
+    if !split::is_records(bytes) {
+        return plain(bytes);
+    }
+    let joined = split::read(bytes)?;
+    match joined.type_name.as_str() {
+        OUTER => {
+            let mut parts = with_options(&joined.bytes)?;
+            parts.form.outer_split = true;
+            Ok(parts)
+        }
+        GPU_EXECUTABLE => Ok(Parts {
+            form: Form {
+                platform: Platform::Cuda,
+                envelope: None,
+                has_options: false,
+                outer_split: false,
+                inner_split: true,
+            },
+            outer: no_options(),
+            executable: joined.bytes,
+        }),
+        other => Err(not_a_bundle(format!(
+            "the record file holds a `{other}`, wanted `{OUTER}`"
+        ))),
+    }
+}
+
+/// What stands for the outer message where there is none.
+fn no_options() -> Outer {
+    Outer {
+        executable: Vec::new(),
+        client: String::new(),
+        counts: DeviceCounts {
+            replicas: 1,
+            partitions: 1,
+        },
+        options: Vec::new(),
+    }
+}
+
+fn plain(bytes: &[u8]) -> Result<Parts> {
+    if executable_cpu::is_result(bytes) {
+        return Ok(Parts {
+            form: Form {
+                platform: Platform::Cpu,
+                envelope: None,
+                has_options: false,
+                outer_split: false,
+                inner_split: false,
+            },
+            outer: no_options(),
+            executable: bytes.to_vec(),
+        });
+    }
+    with_options(bytes)
+}
+
+fn with_options(bytes: &[u8]) -> Result<Parts> {
+    let mut outer = options::decode_outer(bytes)
+        .map_err(|e| not_a_bundle("the file is not a bundle").note(e.message))?;
+    let executable = std::mem::take(&mut outer.executable);
+    if executable.is_empty() {
+        return Err(not_a_bundle("the file holds no executable"));
+    }
+    let mut form = Form {
+        platform: Platform::Cpu,
+        envelope: None,
+        has_options: true,
+        outer_split: false,
+        inner_split: false,
+    };
+    if split::is_records(&executable) {
+        let joined = split::read(&executable)?;
+        if joined.type_name != GPU_EXECUTABLE {
+            return Err(not_a_bundle(format!(
+                "the executable's records hold a `{}`, wanted `{GPU_EXECUTABLE}`",
+                joined.type_name
+            )));
+        }
+        form.platform = Platform::Cuda;
+        form.inner_split = true;
+        return Ok(Parts {
+            form,
+            outer,
+            executable: joined.bytes,
+        });
+    }
+    if !executable_cpu::is_result(&executable) {
+        let gpu = outer.client == options::GPU_CLIENT;
+        form.platform = if gpu { Platform::Cuda } else { Platform::Cpu };
+        if !gpu {
+            return Err(not_a_bundle(
+                "the file's executable is for neither a CPU nor a GPU",
+            ));
+        }
+    }
+    Ok(Parts {
+        form,
+        outer,
+        executable,
+    })
+}

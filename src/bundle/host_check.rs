@@ -1,0 +1,231 @@
+//! Whether a bundle can run on a host: processor family and features, GPU capability, driver.
+
+use crate::bundle::Bundle;
+use crate::executable::Code;
+use crate::executable::TargetNeeds;
+use crate::target::HostGpu;
+use crate::target::HostInfo;
+use crate::target::Isa;
+use crate::target::ptx::driver_for_capability;
+use crate::target::ptx::driver_for_ptx;
+use crate::target::triple::family_of_arch;
+
+/// A reason why a bundle cannot run on a host, or may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// What the bundle needs and the host lacks, as a sentence without a full stop.
+    pub message: String,
+    /// Whether it cannot run at all; otherwise it may.
+    pub is_fatal: bool,
+}
+
+fn fatal(message: String) -> Reason {
+    Reason {
+        message,
+        is_fatal: true,
+    }
+}
+
+/// Why the bundle cannot run on the host; nothing when it can.
+pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<Reason> {
+    match &bundle.executable.needs {
+        TargetNeeds::Cpu {
+            triple, features, ..
+        } => cpu_reasons(triple, features, host),
+        TargetNeeds::Cuda {
+            major,
+            minor,
+            feature_extension,
+            ..
+        } => {
+            let number = |n: i32| u32::try_from(n).unwrap_or(0);
+            let wanted = Capability {
+                major: number(*major),
+                minor: number(*minor),
+                extension: *feature_extension,
+            };
+            cuda_reasons(bundle, wanted, host)
+        }
+    }
+}
+
+fn cpu_reasons(triple: &str, features: &[String], host: &HostInfo) -> Vec<Reason> {
+    let Some(family) = family_of_arch(triple) else {
+        let message = format!("the code is for `{triple}`, which this program does not run");
+        return vec![fatal(message)];
+    };
+    if host.family != Some(family) {
+        let here = host.family.map_or("another architecture", |f| f.name());
+        let message = format!("the code is for {}, this host is {here}", family.name());
+        return vec![fatal(message)];
+    }
+    let isa = Isa::of(family);
+    let wanted = features.iter().filter_map(|f| f.strip_prefix('+'));
+    let missing: Vec<&str> = wanted
+        .filter(|f| isa.is_needed_at_run_time(f) && !host.has(f))
+        .collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let message = format!(
+        "the code uses {}, which this host's processor lacks",
+        missing.join(", ")
+    );
+    vec![fatal(message)]
+}
+
+/// What a GPU program asks of its device.
+#[derive(Clone, Copy)]
+struct Capability {
+    major: u32,
+    minor: u32,
+    /// 0 unspecified, 1 none, 2 accelerated, 3 family.
+    extension: i32,
+}
+
+impl Capability {
+    fn text(self) -> String {
+        let suffix = match (self.extension, self.major) {
+            (2, _) | (0, 9 | 10) => "a",
+            (3, _) => "f",
+            _ => "",
+        };
+        format!("{}.{}{suffix}", self.major, self.minor)
+    }
+
+    /// As upstream has it: the device's number must be exactly the bundle's, and a device from 9.0
+    /// on is an accelerated one.
+    fn fits(self, gpu: &HostGpu) -> bool {
+        let device = Self {
+            major: gpu.major,
+            minor: gpu.minor,
+            extension: if gpu.major >= 9 { 2 } else { 1 },
+        };
+        device.text() == self.text()
+    }
+}
+
+fn cuda_reasons(bundle: &Bundle, wanted: Capability, host: &HostInfo) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    match host.cuda_driver {
+        None => reasons.push(fatal("this host has no CUDA driver".to_owned())),
+        Some(driver) => {
+            let needed = driver_needed(bundle, wanted);
+            if driver < needed {
+                reasons.push(fatal(format!(
+                    "the code needs a driver of CUDA {}, this host's is of CUDA {}",
+                    dotted(needed),
+                    dotted(driver)
+                )));
+            }
+        }
+    }
+    if !host.gpus.iter().any(|gpu| wanted.fits(gpu)) {
+        let here: Vec<String> = host
+            .gpus
+            .iter()
+            .map(|gpu| format!("{} ({}.{})", gpu.name, gpu.major, gpu.minor))
+            .collect();
+        let here = match here.is_empty() {
+            true => "no GPU".to_owned(),
+            false => here.join(", "),
+        };
+        reasons.push(fatal(format!(
+            "the code is for capability {}, this host has {here}",
+            wanted.text()
+        )));
+    }
+    let memory = host.gpus.iter().map(|gpu| gpu.memory.0).max();
+    let peak = super::describe::device_bytes(&bundle.executable);
+    if memory.is_some_and(|memory| memory < peak) {
+        reasons.push(Reason {
+            message: format!(
+                "the program needs {} of device memory",
+                crate::base::ByteSize(peak)
+            ),
+            is_fatal: false,
+        });
+    }
+    reasons
+}
+
+fn dotted(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// The driver that the capability and the PTX of the kernels need.
+fn driver_needed(bundle: &Bundle, wanted: Capability) -> i32 {
+    let capability = driver_for_capability(wanted.major, wanted.minor);
+    let images = bundle.executable.images.iter();
+    let ptx = images.filter_map(|image| match &image.code {
+        Code::Ptx(text) => ptx_version_of(text).map(driver_for_ptx),
+        Code::Cubin(_) | Code::Elf(_) => None,
+    });
+    ptx.fold(capability, i32::max)
+}
+
+/// The version that a PTX text declares, times ten.
+fn ptx_version_of(text: &str) -> Option<u32> {
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.trim().strip_prefix(".version"))?;
+    let (major, minor) = line.trim().split_once('.')?;
+    let minor: String = minor.chars().take_while(char::is_ascii_digit).collect();
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    major.checked_mul(10)?.checked_add(minor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ByteSize;
+    use crate::target::CpuFamily;
+
+    #[test]
+    fn processors_are_compared_by_family_and_features() {
+        let host = HostInfo {
+            family: Some(CpuFamily::X86_64),
+            features: vec!["avx".into(), "sse2".into()],
+            ..HostInfo::default()
+        };
+        let features = |list: &[&str]| list.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
+        let triple = "x86_64-unknown-linux-gnu";
+        let fits = features(&["+avx", "-avx2", "+prefer-256-bit"]);
+        assert!(cpu_reasons(triple, &fits, &host).is_empty());
+        let reasons = cpu_reasons(triple, &features(&["+avx2", "+fma"]), &host);
+        assert!(reasons[0].message.contains("avx2, fma"), "{reasons:?}");
+        let reasons = cpu_reasons("aarch64-linux-gnu", &[], &host);
+        assert!(
+            reasons[0]
+                .message
+                .contains("for aarch64, this host is x86_64")
+        );
+    }
+
+    #[test]
+    fn capabilities_are_exact() {
+        let gpu = |major, minor| HostGpu {
+            name: "GPU".into(),
+            major,
+            minor,
+            memory: ByteSize(1 << 34),
+        };
+        let wanted = |major, minor, extension| Capability {
+            major,
+            minor,
+            extension,
+        };
+        assert!(wanted(9, 0, 2).fits(&gpu(9, 0)) && wanted(9, 0, 0).fits(&gpu(9, 0)));
+        assert!(!wanted(9, 0, 1).fits(&gpu(9, 0)) && !wanted(8, 0, 1).fits(&gpu(8, 6)));
+        assert!(wanted(8, 0, 0).fits(&gpu(8, 0)) && !wanted(12, 0, 1).fits(&gpu(12, 0)));
+    }
+
+    #[test]
+    fn ptx_names_its_version() {
+        assert_eq!(
+            ptx_version_of("//\n.version 8.6\n.target sm_90a\n"),
+            Some(86)
+        );
+        assert_eq!(ptx_version_of("nothing"), None);
+        assert_eq!(dotted(12040), "12.4");
+    }
+}

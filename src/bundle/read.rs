@@ -1,0 +1,49 @@
+//! Bytes to [`Bundle`].
+
+use crate::base::Result;
+use crate::bundle::detect::Form;
+use crate::bundle::detect::take_apart;
+use crate::executable::Executable;
+use crate::target::Platform;
+use crate::wire::executable_cpu;
+use crate::wire::executable_gpu;
+
+/// A bundle, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bundle {
+    /// The layers it came in.
+    pub form: Form,
+    /// The program.
+    pub executable: Executable,
+    /// The serialized `xla.CompileOptionsProto`; empty when there was none.
+    pub options: Vec<u8>,
+    /// Size of the file in bytes.
+    pub file_bytes: u64,
+}
+
+impl Bundle {
+    /// The device the program is for.
+    pub fn platform(&self) -> Platform {
+        self.form.platform
+    }
+}
+
+/// Reads a bundle of any form: with or without jaxlib's envelope, plain or cut into records, or the
+/// bare executable that upstream's CPU compile tool writes.
+///
+/// # Errors
+/// `XA7001` when the bytes are no bundle, `XA1004` or `XA7002` when one is damaged, `XA7003` when it
+/// holds what this reader does not know.
+pub fn read(bytes: &[u8]) -> Result<Bundle> {
+    let parts = take_apart(bytes)?;
+    let executable = match parts.form.platform {
+        Platform::Cpu => executable_cpu::decode(&parts.executable, parts.outer.counts)?,
+        Platform::Cuda => executable_gpu::decode(&parts.executable, &parts.outer)?,
+    };
+    Ok(Bundle {
+        form: parts.form,
+        executable,
+        options: parts.outer.options,
+        file_bytes: bytes.len() as u64,
+    })
+}

@@ -1,0 +1,155 @@
+//! Bundles of small programs: written, read, described, damaged.
+
+use crate::bundle::Bundle;
+use crate::bundle::WriteOptions;
+use crate::bundle::describe;
+use crate::bundle::read;
+use crate::bundle::write;
+use crate::executable::Executable;
+use crate::executable::KernelEntry;
+use crate::executable::TargetNeeds;
+use crate::target::Platform;
+use crate::wire::samples;
+
+const ENVELOPE: WriteOptions = WriteOptions { envelope: true };
+
+/// What a bundle of the executable reads as: names and counts that bundles do not hold are gone.
+fn as_read(mut executable: Executable) -> Executable {
+    if let TargetNeeds::Cuda {
+        platform_version, ..
+    } = &mut executable.needs
+    {
+        platform_version.clear();
+        for constant in executable.constants.values_mut() {
+            constant.name = constant.name.replace('.', "_");
+        }
+        for buffer in &mut executable.logical {
+            buffer.name = buffer.name.replace('.', "_");
+        }
+    } else {
+        let forget = |kernel: &KernelEntry| KernelEntry {
+            arity: None,
+            ..kernel.clone()
+        };
+        executable.kernels = executable.kernels.values().map(forget).collect();
+    }
+    executable
+}
+
+fn read_back(executable: &Executable, how: WriteOptions) -> Bundle {
+    read(&write(executable, how).unwrap()).unwrap()
+}
+
+#[test]
+fn cpu_bundles_read_back() {
+    let executable = samples::cpu();
+    for how in [WriteOptions::default(), ENVELOPE] {
+        let bundle = read_back(&executable, how);
+        assert_eq!(bundle.platform(), Platform::Cpu);
+        assert_eq!(bundle.form.envelope.is_some(), how.envelope);
+        assert!(bundle.form.has_options && !bundle.form.outer_split);
+        assert_eq!(bundle.executable, as_read(executable.clone()));
+    }
+    let bare = crate::wire::executable_cpu::encode(&executable).unwrap();
+    let bundle = read(&bare).unwrap();
+    assert!(!bundle.form.has_options);
+    assert_eq!(bundle.executable, as_read(executable));
+}
+
+#[test]
+fn gpu_bundles_read_back() {
+    let executable = samples::cuda();
+    for how in [WriteOptions::default(), ENVELOPE] {
+        let bundle = read_back(&executable, how);
+        assert_eq!(bundle.platform(), Platform::Cuda);
+        assert!(bundle.form.outer_split && bundle.form.inner_split);
+        let mut back = bundle.executable;
+        // The HLO calls the constant by its symbol; all else is as it was.
+        let text = String::from_utf8_lossy(&back.hlo).into_owned();
+        assert!(text.contains("c_2") && !text.contains("c.2"));
+        let wanted = as_read(executable.clone());
+        back.hlo.clone_from(&wanted.hlo);
+        assert_eq!(back, wanted);
+    }
+}
+
+#[test]
+fn writing_is_deterministic() {
+    for executable in [samples::cpu(), samples::cuda()] {
+        let first = write(&executable, ENVELOPE).unwrap();
+        assert_eq!(write(&executable, ENVELOPE).unwrap(), first);
+    }
+}
+
+#[test]
+fn what_is_no_bundle_is_told() {
+    for bytes in [&b""[..], b"HloModule m", b"\x7fELF", &[0; 64], &[0xff; 64]] {
+        let error = read(bytes).unwrap_err();
+        assert_eq!(error.code, crate::base::codes::NOT_A_BUNDLE, "{error}");
+    }
+}
+
+#[test]
+fn inconsistent_executables_are_refused() {
+    let mut executable = samples::cpu();
+    executable.logical.clear();
+    assert!(
+        write(&executable, ENVELOPE).is_err(),
+        "no place for the result"
+    );
+    let mut executable = samples::cuda();
+    executable.images.pop();
+    assert!(
+        write(&executable, ENVELOPE).is_err(),
+        "no image of constants"
+    );
+    let mut executable = samples::cpu();
+    executable.hlo.clear();
+    assert!(write(&executable, ENVELOPE).is_err(), "no HLO");
+}
+
+#[test]
+fn damaged_bundles_never_panic() {
+    for executable in [samples::cpu(), samples::cuda()] {
+        let bytes = write(&executable, ENVELOPE).unwrap();
+        for cut in (0..bytes.len()).step_by(7) {
+            let _ = read(&bytes[..cut]);
+        }
+        let mut state = 7u64;
+        for _ in 0..3000 {
+            let mut damaged = bytes.clone();
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
+            let bit = (state >> 33) as usize % (damaged.len() * 8);
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(bundle) = read(&damaged) {
+                let _ = crate::executable::check::check(&bundle.executable);
+                let _ = describe::text(&bundle);
+            }
+        }
+    }
+}
+
+#[test]
+fn descriptions_say_what_is_inside() {
+    let bundle = read_back(&samples::cpu(), ENVELOPE);
+    let text = describe::text(&bundle);
+    for wanted in [
+        "sample: a cpu bundle",
+        "for x86_64-unknown-linux-gnu, tuned for x86-64",
+        "0 x: f32[16]{0}",
+        "result: f32[16]{0}",
+        "peak: 384 B",
+        "[3] 64 B, output",
+        "000: kernel sum_kernel (sum) r[0]0+64 r[1]0+64 r[2]0+64 w[4]0+64 workgroups 4x1x1",
+        "001: while 1 times (loop)",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} not in\n{text}");
+    }
+    let json = describe::json(&bundle);
+    assert_eq!(json["platform"], "cpu");
+    assert_eq!(json["memory"]["temporaries"], 128);
+    assert_eq!(json["thunks"][1]["nested"][1][0]["kind"], "copy");
+    assert_eq!(json["constants"][0]["name"], "c.2");
+    let gpu = describe::json(&read_back(&samples::cuda(), ENVELOPE));
+    assert_eq!(gpu["needs"]["compute_capability"], "10.0a");
+}

@@ -1,0 +1,565 @@
+//! Thunks of the GPU runtime on the wire (`xla.gpu.ThunkProto`): reading.
+//!
+//! Kernels are collected as thunks name them. Work on another stream is read as work in order, which
+//! is one of its legal orders. What this program cannot run becomes a foreign thunk with its slices.
+
+use std::collections::BTreeMap;
+
+use crate::base::Arena;
+use crate::base::Result;
+use crate::executable::Access;
+use crate::executable::BufferUse;
+use crate::executable::Code;
+use crate::executable::CollectiveThunk;
+use crate::executable::CollectiveThunkKind;
+use crate::executable::ConditionalThunk;
+use crate::executable::CopyThunk;
+use crate::executable::CustomCallThunk;
+use crate::executable::FftThunk;
+use crate::executable::KernelEntry;
+use crate::executable::KernelId;
+use crate::executable::KernelImage;
+use crate::executable::KernelThunk;
+use crate::executable::Launch;
+use crate::executable::ShapedSlice;
+use crate::executable::Thunk;
+use crate::executable::ThunkKind;
+use crate::executable::ThunkSequence;
+use crate::executable::WhileThunk;
+use crate::proto::stream_executor as se;
+use crate::proto::xla as pb;
+use crate::proto::xla::buffer_assignment::BufferAllocationSliceProto;
+use crate::proto::xla::gpu;
+use crate::proto::xla::gpu::thunk_proto::Impl;
+use crate::wire::alloc::Slices;
+use crate::wire::number::bad;
+use crate::wire::number::index;
+use crate::wire::shape::decode_array;
+
+/// Sequences nested deeper than this are refused.
+const MAX_NESTING: usize = 64;
+
+/// The name of the image for kernels that share the executable's binary.
+const SHARED_IMAGE: &str = "binary";
+
+/// Reads thunks against allocations; collects kernels and images on the way.
+pub(super) struct Reader<'a> {
+    slices: Slices<'a>,
+    pub(super) kernels: Arena<KernelId, KernelEntry>,
+    pub(super) images: Vec<KernelImage>,
+    /// Kernel names with the position of the image they are in.
+    known: BTreeMap<(String, usize), KernelId>,
+}
+
+type ReadSlices<'p> = (&'p [Option<&'p pb::ShapedSliceProto>], Access);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(slices: Slices<'a>) -> Self {
+        Self {
+            slices,
+            kernels: Arena::new(),
+            images: Vec::new(),
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// The sequence that protos describe.
+    pub(super) fn sequence(
+        &mut self,
+        protos: &[gpu::ThunkProto],
+        depth: usize,
+    ) -> Result<ThunkSequence> {
+        if depth > MAX_NESTING {
+            return Err(bad(format!("thunks nest deeper than {MAX_NESTING}")));
+        }
+        let mut thunks = Vec::with_capacity(protos.len());
+        for (i, proto) in protos.iter().enumerate() {
+            let origin = proto.thunk_info.as_ref();
+            let origin = origin.map(|info| info.profile_annotation.clone());
+            let origin = origin.unwrap_or_default();
+            let message = proto.r#impl.as_ref();
+            let message = message.ok_or_else(|| {
+                bad(format!(
+                    "thunk {i} `{origin}` is of no kind this reader knows"
+                ))
+            })?;
+            let kind = self.kind(message, depth).map_err(|e| {
+                e.or_at(|| crate::base::Location::Path(format!("thunks[{i}] `{origin}`")))
+            })?;
+            thunks.push(Thunk { origin, kind });
+        }
+        Ok(ThunkSequence(thunks))
+    }
+
+    fn nested(
+        &mut self,
+        proto: Option<&gpu::ThunkSequenceProto>,
+        depth: usize,
+    ) -> Result<ThunkSequence> {
+        match proto {
+            Some(proto) => self.sequence(&proto.thunks, depth + 1),
+            None => Ok(ThunkSequence::default()),
+        }
+    }
+
+    fn kind(&mut self, message: &Impl, depth: usize) -> Result<ThunkKind> {
+        let s = &self.slices;
+        Ok(match message {
+            Impl::CustomKernelThunk(p) => return self.custom_kernel(p),
+            Impl::KernelThunk(p) => return self.shared_kernel(p),
+            Impl::SequentialThunk(p) => ThunkKind::Call(self.sequence(&p.thunks, depth + 1)?),
+            Impl::CollectiveGroupThunk(p) => ThunkKind::Call(self.sequence(&p.thunks, depth + 1)?),
+            Impl::AsyncStartThunk(p) => ThunkKind::Call(self.nested(p.thunks.as_ref(), depth)?),
+            Impl::AsyncDoneThunk(_) => ThunkKind::Call(ThunkSequence::default()),
+            Impl::CopyThunk(p) => self.copy(Some(p))?,
+            Impl::DeviceToDeviceCopyThunk(p) => self.copy(p.copy_thunk.as_ref())?,
+            Impl::DeviceToHostCopyThunk(p) => self.copy(p.copy_thunk.as_ref())?,
+            Impl::HostToDeviceCopyThunk(p) => self.copy(p.copy_thunk.as_ref())?,
+            Impl::WhileThunk(p) => ThunkKind::While(Box::new(WhileThunk {
+                predicate: s.slice(p.condition_result_buffer_index.as_ref())?,
+                trip_count: match p.trip_count {
+                    Some(count) => Some(index(count, "a trip count")? as u64),
+                    None => None,
+                },
+                condition: self.nested(p.condition_thunk_sequence.as_ref(), depth)?,
+                body: self.nested(p.body_thunk_sequence.as_ref(), depth)?,
+            })),
+            Impl::ConditionalThunk(p) => {
+                let index = s.shaped(p.branch_index_buffer.as_ref())?;
+                let mut branches = Vec::new();
+                for branch in &p.branch_thunks {
+                    branches.push(self.sequence(&branch.thunks, depth + 1)?);
+                }
+                ThunkKind::Conditional(Box::new(ConditionalThunk {
+                    branch_index: index.slice,
+                    is_pred: index.shape.ty == crate::shape::PrimitiveType::Pred,
+                    branches,
+                }))
+            }
+            Impl::MemzeroThunk(p) => ThunkKind::Memset {
+                destination: s.shaped(p.dest_buffer.as_ref())?.slice,
+                value: 0,
+            },
+            Impl::Memset32bitValueThunk(p) => ThunkKind::Memset {
+                destination: s.slice(p.dest_buffer.as_ref())?,
+                value: p.value,
+            },
+            Impl::FftThunk(p) => self.fft(p)?,
+            Impl::CustomCallThunk(p) => self.custom_call(p)?,
+            Impl::ReplicaIdThunk(p) => ThunkKind::ReplicaId(s.slice(p.dest_buffer.as_ref())?),
+            Impl::PartitionIdThunk(p) => ThunkKind::PartitionId(s.slice(p.dest_buffer.as_ref())?),
+            Impl::RngSeedThunk(p) => ThunkKind::RngSeed(s.slice(p.dest_buffer.as_ref())?),
+            _ => match self.collective(message)? {
+                Some(kind) => kind,
+                None => self.foreign(message)?,
+            },
+        })
+    }
+
+    fn copy(&self, proto: Option<&gpu::CopyThunkProto>) -> Result<ThunkKind> {
+        let proto = proto.ok_or_else(|| bad("a copy thunk without content"))?;
+        Ok(ThunkKind::Copy(CopyThunk {
+            source: self.slices.shaped(proto.source_buffer.as_ref())?,
+            destination: self.slices.shaped(proto.destination_buffer.as_ref())?,
+        }))
+    }
+
+    fn fft(&self, p: &gpu::FftThunkProto) -> Result<ThunkKind> {
+        let side = |slice: &Option<BufferAllocationSliceProto>, shape: &Option<pb::ShapeProto>| {
+            let shape = shape.as_ref();
+            let read: Result<ShapedSlice> = Ok(ShapedSlice {
+                slice: self.slices.slice(slice.as_ref())?,
+                shape: decode_array(shape.ok_or_else(|| bad("a transform without a shape"))?)?,
+            });
+            read
+        };
+        Ok(ThunkKind::Fft(FftThunk {
+            kind: p.fft_type,
+            lengths: p.fft_length.clone(),
+            multi_threaded: false,
+            input: side(&p.input_buffer, &p.input_shape)?,
+            output: side(&p.output_buffer, &p.output_shape)?,
+        }))
+    }
+
+    fn custom_call(&self, p: &gpu::CustomCallThunkProto) -> Result<ThunkKind> {
+        let list = |slices: &[pb::NullableShapedSliceProto]| -> Result<Vec<_>> {
+            let slice = |p: &pb::NullableShapedSliceProto| match &p.shaped_slice {
+                Some(shaped) => self.slices.shaped(Some(shaped)).map(Some),
+                None => Ok(None),
+            };
+            slices.iter().map(slice).collect()
+        };
+        Ok(ThunkKind::CustomCall(Box::new(CustomCallThunk {
+            target: p.target_name.clone(),
+            api_version: p.api_version,
+            backend_config: String::from_utf8_lossy(&p.opaque).into_owned(),
+            operands: list(&p.operands)?,
+            results: list(&p.results)?,
+            is_tuple_result: None,
+        })))
+    }
+
+    /// A kernel thunk with its own code. Kernels whose launch needs more than pointers are foreign.
+    fn custom_kernel(&mut self, p: &gpu::CustomKernelThunkProto) -> Result<ThunkKind> {
+        use se::kernel_loader_spec_proto::Payload;
+        let kernel = p.custom_kernel.as_ref();
+        let kernel = kernel.ok_or_else(|| bad("a kernel thunk without a kernel"))?;
+        let spec = kernel.kernel_spec.as_ref();
+        let spec = spec.ok_or_else(|| bad(format!("`{}` has no loader spec", kernel.name)))?;
+        let shaped = p.args.iter().map(|arg| self.slices.shaped(Some(arg)));
+        let shaped: Vec<ShapedSlice> = shaped.collect::<Result<_>>()?;
+        if p.written.len() != shaped.len() {
+            return Err(bad(format!(
+                "`{}` has {} arguments and {} written flags",
+                kernel.name,
+                shaped.len(),
+                p.written.len()
+            )));
+        }
+        let code = match &spec.payload {
+            Some(Payload::Ptx(ptx)) => Some(Code::Ptx(ptx.data.clone())),
+            Some(Payload::Cubin(cubin)) => Some(Code::Cubin(cubin.data.clone())),
+            Some(Payload::InProcessSymbol(_)) => None,
+            None => return Err(bad(format!("`{}` has no code", kernel.name))),
+        };
+        let packing = spec.kernel_args_packing_spec.as_ref();
+        let plain = packing.is_none_or(|packing| is_plain(packing, shaped.len()))
+            && p.zeroed_output_buffer_indices.is_empty()
+            && p.tma_metadata.is_none();
+        let launch = launch(
+            kernel.block_dims.and_then(|d| d.coordinates),
+            kernel.thread_dims.and_then(|d| d.coordinates),
+            kernel.cluster_dim.and_then(|d| d.coordinates),
+            kernel.shared_memory_bytes,
+        )?;
+        let Some(code) = code.filter(|_| plain) else {
+            return Ok(foreign_kernel(&kernel.name, &shaped, &p.written));
+        };
+        let image = self.image(&kernel.name, code);
+        let id = self.kernel_in(&spec.kernel_name, image, shaped.len());
+        Ok(kernel_thunk(id, launch, shaped, &p.written))
+    }
+
+    /// A kernel thunk whose code is in the executable's binary.
+    fn shared_kernel(&mut self, p: &gpu::KernelThunkProto) -> Result<ThunkKind> {
+        if p.written.len() != p.args.len() || p.args_shape.len() != p.args.len() {
+            return Err(bad(format!(
+                "`{}` has {} arguments, {} shapes and {} written flags",
+                p.kernel_name,
+                p.args.len(),
+                p.args_shape.len(),
+                p.written.len()
+            )));
+        }
+        let mut shaped = Vec::new();
+        for (slice, shape) in p.args.iter().zip(&p.args_shape) {
+            shaped.push(ShapedSlice {
+                slice: self.slices.slice(Some(slice))?,
+                shape: decode_array(shape)?,
+            });
+        }
+        let dims = p.launch_dimensions.unwrap_or_default();
+        let launch = launch(
+            dims.block_counts.and_then(|d| d.coordinates),
+            dims.thread_counts_per_block.and_then(|d| d.coordinates),
+            p.cluster_dim.and_then(|d| d.coordinates),
+            p.shmem_bytes,
+        )?;
+        if !p.zeroed_output_buffer_indices.is_empty() || p.tma_metadata.is_some() {
+            return Ok(foreign_kernel(&p.kernel_name, &shaped, &p.written));
+        }
+        // The caller fills in the code of the shared image once all thunks are read.
+        let image = self.image(SHARED_IMAGE, Code::Cubin(Vec::new()));
+        let id = self.kernel_in(&p.kernel_name, image, shaped.len());
+        Ok(kernel_thunk(id, launch, shaped, &p.written))
+    }
+
+    /// Gives kernels that share the executable's binary their code.
+    pub(super) fn fill_shared(&mut self, binary: &[u8]) {
+        let shared = self.images.iter_mut();
+        let shared = shared.filter(|i| i.name == SHARED_IMAGE && i.code.bytes().is_empty());
+        for image in shared {
+            image.code = code_of(binary);
+        }
+    }
+
+    /// The position of the image with that code, added when it is new.
+    fn image(&mut self, name: &str, code: Code) -> usize {
+        let mut images = self.images.iter();
+        if let Some(found) = images.position(|image| image.code == code) {
+            return found;
+        }
+        self.images.push(KernelImage {
+            name: name.to_owned(),
+            kernels: Vec::new(),
+            code,
+        });
+        self.images.len() - 1
+    }
+
+    fn kernel_in(&mut self, name: &str, image: usize, arity: usize) -> KernelId {
+        let key = (name.to_owned(), image);
+        if let Some(id) = self.known.get(&key) {
+            return *id;
+        }
+        let id = self.kernels.push(KernelEntry {
+            name: name.to_owned(),
+            arity: Some(arity),
+            is_comparator: false,
+        });
+        self.images[image].kernels.push(id);
+        self.known.insert(key, id);
+        id
+    }
+
+    fn collective(&self, message: &Impl) -> Result<Option<ThunkKind>> {
+        let reduction = |kind: i32| {
+            let names = ["", "sum", "prod", "min", "max"];
+            let name = usize::try_from(kind).ok().and_then(|i| names.get(i));
+            name.map(|name| (*name).to_owned())
+                .ok_or_else(|| bad(format!("{kind} is not the number of a reduction")))
+        };
+        let (kind, config, buffers) = match message {
+            Impl::AllGatherThunk(p) => (
+                CollectiveThunkKind::AllGather,
+                &p.collective_config,
+                &p.buffers,
+            ),
+            Impl::AllReduceThunk(p) => {
+                let reduction = reduction(p.reduction_kind)?;
+                let kind = CollectiveThunkKind::AllReduce { reduction };
+                (kind, &p.collective_config, &p.buffers)
+            }
+            Impl::ReduceScatterThunk(p) => {
+                let reduction = reduction(p.reduction_kind)?;
+                let kind = CollectiveThunkKind::ReduceScatter { reduction };
+                (kind, &p.collective_config, &p.buffers)
+            }
+            Impl::AllToAllThunk(p) => (
+                CollectiveThunkKind::AllToAll,
+                &p.collective_config,
+                &p.buffers,
+            ),
+            Impl::CollectivePermuteThunk(p) => {
+                let pairs = p.source_target_pairs.iter();
+                let pairs = pairs.map(|pair| (pair.source, pair.target)).collect();
+                let kind = CollectiveThunkKind::CollectivePermute { pairs };
+                (kind, &p.collective_config, &p.buffers)
+            }
+            Impl::CollectiveBroadcastThunk(p) => (
+                CollectiveThunkKind::CollectiveBroadcast,
+                &p.collective_config,
+                &p.buffers,
+            ),
+            _ => return Ok(None),
+        };
+        let config = config.clone().unwrap_or_default();
+        let groups = config.replica_groups.into_iter();
+        let side = |side: fn(&gpu::CollectiveBufferProto) -> Option<&pb::ShapedSliceProto>| {
+            let slices = buffers.iter().map(|b| self.slices.shaped(side(b)));
+            slices.collect::<Result<Vec<_>>>()
+        };
+        Ok(Some(ThunkKind::Collective(Box::new(CollectiveThunk {
+            kind,
+            op_id: 0,
+            has_channel_id: false,
+            use_global_device_ids: None,
+            replica_groups: groups.map(|g| g.replica_ids).collect(),
+            sources: side(|b| b.source_buffer.as_ref())?,
+            destinations: side(|b| b.destination_buffer.as_ref())?,
+        }))))
+    }
+
+    fn foreign(&self, message: &Impl) -> Result<ThunkKind> {
+        let mut uses = Vec::new();
+        let name = match message {
+            Impl::GemmThunk(p) => {
+                self.plain(&[p.lhs_buffer, p.rhs_buffer], Access::Read, &mut uses)?;
+                self.plain(&[p.output_buffer], Access::Write, &mut uses)?;
+                self.plain(&[p.workspace], Access::Write, &mut uses)?;
+                "gemm"
+            }
+            Impl::TriangularSolveThunk(p) => {
+                let (a, b, temp) = (
+                    p.a_buffer.as_ref(),
+                    p.b_buffer.as_ref(),
+                    p.temp_buffer.as_ref(),
+                );
+                self.shaped((&[a], Access::Read), &mut uses)?;
+                self.shaped((&[b], Access::ReadWrite), &mut uses)?;
+                self.shaped((&[temp], Access::Write), &mut uses)?;
+                "triangular-solve"
+            }
+            Impl::CudnnThunk(p) => {
+                for (i, arg) in p.args.iter().enumerate() {
+                    let written = p.output_args.get(i).copied().unwrap_or(false);
+                    let access = if written { Access::Write } else { Access::Read };
+                    self.shaped((&[Some(arg)], access), &mut uses)?;
+                }
+                "cudnn"
+            }
+            Impl::CublasLtMatmulThunk(p) => {
+                let reads = [&p.a, &p.b, &p.c, &p.bias, &p.a_scale, &p.b_scale].map(Option::as_ref);
+                let more = [&p.c_scale, &p.d_scale, &p.group_sizes].map(Option::as_ref);
+                let writes = [&p.d, &p.aux, &p.d_amax, &p.workspace].map(Option::as_ref);
+                self.shaped((&reads, Access::Read), &mut uses)?;
+                self.shaped((&more, Access::Read), &mut uses)?;
+                self.shaped((&writes, Access::Write), &mut uses)?;
+                "cublas-lt-matmul"
+            }
+            Impl::NormThunk(p) => {
+                let reads = [p.x, p.scale, p.bias, p.dy];
+                let writes = [p.y_or_dx, p.dscale, p.dbias, p.scratch];
+                self.plain(&reads, Access::Read, &mut uses)?;
+                self.plain(
+                    &[p.expectation, p.norm_factor],
+                    Access::ReadWrite,
+                    &mut uses,
+                )?;
+                self.plain(&writes, Access::Write, &mut uses)?;
+                "norm"
+            }
+            Impl::ConvolutionThunk(p) => {
+                let reads: Vec<_> = p.operand_buffers.iter().map(Some).collect();
+                let writes: Vec<_> = p.result_buffers.iter().map(Some).collect();
+                self.shaped((&reads, Access::Read), &mut uses)?;
+                self.shaped((&writes, Access::Write), &mut uses)?;
+                self.plain(&[p.scratch_buffer], Access::Write, &mut uses)?;
+                "convolution"
+            }
+            Impl::SelectKThunk(p) => {
+                for (i, slice) in p.args.iter().enumerate() {
+                    let access = if i == 0 { Access::Read } else { Access::Write };
+                    self.plain(&[Some(*slice)], access, &mut uses)?;
+                }
+                "select-k"
+            }
+            Impl::DynamicSliceFusionThunk(p) => {
+                let reads: Vec<_> = p.parameter_buffers.iter().copied().map(Some).collect();
+                let writes: Vec<_> = p.result_buffers.iter().copied().map(Some).collect();
+                self.plain(&reads, Access::Read, &mut uses)?;
+                self.plain(&writes, Access::ReadWrite, &mut uses)?;
+                "dynamic-slice-fusion"
+            }
+            Impl::InfeedThunk(_) => "infeed",
+            Impl::OutfeedThunk(_) => "outfeed",
+            Impl::HostExecuteStartThunk(_) => "host-execute-start",
+            Impl::HostExecuteDoneThunk(_) => "host-execute-done",
+            Impl::HostSendThunk(_) => "host-send",
+            Impl::HostSendDoneThunk(_) => "host-send-done",
+            Impl::HostRecvThunk(_) => "host-recv",
+            Impl::HostRecvDoneThunk(_) => "host-recv-done",
+            Impl::ConvolutionReorderThunk(_) => "convolution-reorder",
+            Impl::RaggedAllToAllThunk(_) => "ragged-all-to-all",
+            Impl::SendThunk(_) => "send",
+            Impl::RecvThunk(_) => "recv",
+            Impl::CollectiveKernelThunk(_) => "collective-kernel",
+            _ => "unknown",
+        };
+        Ok(ThunkKind::Foreign {
+            name: name.to_owned(),
+            uses,
+        })
+    }
+
+    fn plain(
+        &self,
+        slices: &[Option<BufferAllocationSliceProto>],
+        access: Access,
+        uses: &mut Vec<BufferUse>,
+    ) -> Result<()> {
+        for slice in slices.iter().flatten() {
+            let slice = self.slices.slice(Some(slice))?;
+            uses.push(BufferUse { slice, access });
+        }
+        Ok(())
+    }
+
+    fn shaped(&self, (slices, access): ReadSlices<'_>, uses: &mut Vec<BufferUse>) -> Result<()> {
+        for shaped in slices.iter().flatten() {
+            let slice = self.slices.slice(shaped.slice.as_ref())?;
+            uses.push(BufferUse { slice, access });
+        }
+        Ok(())
+    }
+}
+
+/// Code in the form its bytes have: PTX text, or a binary for the driver.
+pub(super) fn code_of(bytes: &[u8]) -> Code {
+    let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    match std::str::from_utf8(text) {
+        Ok(text) if text.contains(".version") => Code::Ptx(text.to_owned()),
+        _ => Code::Cubin(bytes.to_vec()),
+    }
+}
+
+/// Whether arguments are packed as they stand: one address each, in order.
+fn is_plain(packing: &se::KernelArgsPackingSpecProto, count: usize) -> bool {
+    let arguments = &packing.kernel_arguments;
+    arguments.len() == count
+        && arguments.iter().enumerate().all(|(i, argument)| {
+            let relocations = argument.relocations.as_slice();
+            let absolute = matches!(relocations, [one] if one.kind == 1
+                && usize::try_from(one.argument_index) == Ok(i));
+            absolute && argument.data.iter().all(|&byte| byte == 0)
+        })
+}
+
+fn foreign_kernel(name: &str, slices: &[ShapedSlice], written: &[bool]) -> ThunkKind {
+    let uses = slices.iter().zip(written);
+    ThunkKind::Foreign {
+        name: format!("kernel {name}"),
+        uses: uses
+            .map(|(shaped, &written)| BufferUse {
+                slice: shaped.slice,
+                access: if written {
+                    Access::ReadWrite
+                } else {
+                    Access::Read
+                },
+            })
+            .collect(),
+    }
+}
+
+/// Arguments up to the first written one are read; the rest counts as written, so that the order
+/// of parameters stays.
+fn kernel_thunk(
+    kernel: KernelId,
+    launch: Launch,
+    mut slices: Vec<ShapedSlice>,
+    written: &[bool],
+) -> ThunkKind {
+    let first = written.iter().position(|&w| w).unwrap_or(slices.len());
+    let results = slices.split_off(first);
+    ThunkKind::Kernel(KernelThunk {
+        kernel,
+        launch,
+        args: slices,
+        results,
+    })
+}
+
+fn launch(
+    grid: Option<se::Dim3DProto>,
+    block: Option<se::Dim3DProto>,
+    cluster: Option<se::Dim3DProto>,
+    shared_bytes: i64,
+) -> Result<Launch> {
+    let small = |n: i64| {
+        let n = u32::try_from(n).ok().filter(|&n| n > 0);
+        n.ok_or_else(|| bad("a launch with a size that is not positive, or enormous"))
+    };
+    let dims = |dim: Option<se::Dim3DProto>| -> Result<[u32; 3]> {
+        let dim = dim.unwrap_or_default();
+        Ok([small(dim.x)?, small(dim.y)?, small(dim.z)?])
+    };
+    Ok(Launch {
+        workgroups: dims(grid)?.map(u64::from),
+        workitems: dims(block)?,
+        cluster: cluster.map(|c| dims(Some(c))).transpose()?,
+        shared_bytes: u32::try_from(shared_bytes)
+            .map_err(|_| bad(format!("{shared_bytes} bytes of shared memory")))?,
+    })
+}

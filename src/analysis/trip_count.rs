@@ -1,7 +1,8 @@
 //! How often a `while` runs, when that can be told from its text.
 //!
 //! Known is the counted loop: the condition compares one integer element of the state with a
-//! constant, the body adds a constant to that element, and the loop starts from a constant.
+//! constant, the body adds a constant to that element, and the loop starts from a constant. Each of
+//! these may stand in a fusion.
 
 use crate::hlo::BinaryOp;
 use crate::hlo::CompId;
@@ -42,7 +43,7 @@ pub fn induction(module: &Module, id: InstrId) -> Option<Induction> {
         Op::Tuple => *init_tuple.operands.get(index)?,
         _ => return None,
     };
-    let init = constant(module, init_id)?;
+    let init = constant(module, Place::outside(init_id))?;
     let ty = module.shape(init_id).as_array()?.ty;
     if !ty.is_integer() {
         return None;
@@ -89,12 +90,12 @@ fn runs(direction: ComparisonDirection, init: i128, limit: i128, step: i128) -> 
 
 /// `compare(state[i], constant)` or the other way round, as (i, direction, constant).
 fn condition_of(module: &Module, comp: CompId) -> Option<(usize, ComparisonDirection, i128)> {
-    let root = look_through(module, module.comp(comp).root);
-    let root = module.instr(root);
-    let Op::Compare { direction, .. } = root.op else {
+    let root = look_through(module, Place::outside(module.comp(comp).root));
+    let compare = module.instr(root.id);
+    let Op::Compare { direction, .. } = compare.op else {
         return None;
     };
-    let (left, right) = (root.operands[0], root.operands[1]);
+    let (left, right) = (root.at(compare.operands[0]), root.at(compare.operands[1]));
     if let (Some(index), Some(limit)) = (element(module, comp, left), constant(module, right)) {
         return Some((index, direction, limit));
     }
@@ -121,12 +122,15 @@ fn step_of(module: &Module, body: CompId, index: usize) -> Option<i128> {
     if root.op != Op::Tuple {
         return None;
     }
-    let next = module.instr(look_through(module, *root.operands.get(index)?));
-    let (left, right) = match next.op {
-        Op::Binary(BinaryOp::Add | BinaryOp::Subtract) => (next.operands[0], next.operands[1]),
+    let next = look_through(module, Place::outside(*root.operands.get(index)?));
+    let sum = module.instr(next.id);
+    let (left, right) = match sum.op {
+        Op::Binary(BinaryOp::Add | BinaryOp::Subtract) => {
+            (next.at(sum.operands[0]), next.at(sum.operands[1]))
+        }
         _ => return None,
     };
-    let negative = next.op == Op::Binary(BinaryOp::Subtract);
+    let negative = sum.op == Op::Binary(BinaryOp::Subtract);
     if element(module, body, left) == Some(index) {
         let step = constant(module, right)?;
         return Some(if negative { -step } else { step });
@@ -137,9 +141,26 @@ fn step_of(module: &Module, body: CompId, index: usize) -> Option<i128> {
     None
 }
 
-/// The state element that `id` is, when it is one.
-fn element(module: &Module, comp: CompId, id: InstrId) -> Option<usize> {
-    let instr = module.instr(look_through(module, id));
+/// An instruction, and the fusion in whose body it stands, if it does.
+#[derive(Clone, Copy)]
+struct Place {
+    id: InstrId,
+    fusion: Option<InstrId>,
+}
+
+impl Place {
+    fn outside(id: InstrId) -> Self {
+        Self { id, fusion: None }
+    }
+    /// An instruction of the same computation.
+    fn at(self, id: InstrId) -> Self {
+        Self { id, ..self }
+    }
+}
+
+/// The state element that an instruction is, when it is one.
+fn element(module: &Module, comp: CompId, place: Place) -> Option<usize> {
+    let instr = module.instr(look_through(module, place).id);
     match instr.op {
         Op::GetTupleElement { index }
             if module.comp(comp).params.first() == instr.operands.first() =>
@@ -150,21 +171,47 @@ fn element(module: &Module, comp: CompId, id: InstrId) -> Option<usize> {
     }
 }
 
-fn look_through(module: &Module, mut id: InstrId) -> InstrId {
-    while matches!(
-        module.instr(id).op,
-        Op::Copy | Op::Bitcast | Op::Reshape { .. }
-    ) && module
-        .shape(id)
-        .same_ignoring_layout(module.shape(module.instr(id).operands[0]))
-    {
-        id = module.instr(id).operands[0];
+/// The instruction behind copies, into fusions and out of them again.
+fn look_through(module: &Module, mut place: Place) -> Place {
+    loop {
+        let instr = module.instr(place.id);
+        let next = match (&instr.op, place.fusion) {
+            (Op::Copy | Op::Bitcast | Op::Reshape { .. }, _)
+                if instr
+                    .shape
+                    .same_ignoring_layout(module.shape(instr.operands[0])) =>
+            {
+                Some(place.at(instr.operands[0]))
+            }
+            (Op::Fusion { body, .. }, None) => Some(Place {
+                id: module.comp(*body).root,
+                fusion: Some(place.id),
+            }),
+            (Op::GetTupleElement { index }, None) => {
+                let fusion = instr.operands[0];
+                match module.instr(fusion).op {
+                    Op::Fusion { body, .. } if module.root(body).op == Op::Tuple => Some(Place {
+                        id: module.root(body).operands[*index],
+                        fusion: Some(fusion),
+                    }),
+                    _ => None,
+                }
+            }
+            (Op::Parameter { number, .. }, Some(fusion)) => {
+                let operand = module.instr(fusion).operands.get(*number);
+                operand.copied().map(Place::outside)
+            }
+            _ => None,
+        };
+        match next {
+            Some(next) => place = next,
+            None => return place,
+        }
     }
-    id
 }
 
-fn constant(module: &Module, id: InstrId) -> Option<i128> {
-    match &module.instr(look_through(module, id)).op {
+fn constant(module: &Module, place: Place) -> Option<i128> {
+    match &module.instr(look_through(module, place).id).op {
         Op::Constant(literal) => scalar_integer(literal.as_array()?),
         _ => None,
     }

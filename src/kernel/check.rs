@@ -663,3 +663,187 @@ fn mma_rule(kind: MmaKind, operands: [Ty; 3], ty: Ty) -> Result<(), String> {
     same("accumulator", operands[2], c)?;
     same("result", ty, c)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::base::Id;
+    use crate::executable::KernelId;
+    use crate::executable::Launch;
+    use crate::kernel::Axis;
+    use crate::kernel::BinaryOp;
+    use crate::kernel::BufId;
+    use crate::kernel::Buffer;
+    use crate::kernel::CmpOp;
+    use crate::kernel::Expr;
+    use crate::kernel::ExprId;
+    use crate::kernel::ExprKind;
+    use crate::kernel::INDEX;
+    use crate::kernel::Kernel;
+    use crate::kernel::KernelBuilder;
+    use crate::kernel::Scalar;
+    use crate::kernel::Space;
+    use crate::kernel::Stmt;
+    use crate::kernel::Ty;
+
+    fn built(build: impl FnOnce(&mut KernelBuilder, BufId)) -> Kernel {
+        let mut b = KernelBuilder::new("k");
+        let out = b.buffer(Buffer {
+            name: "out".to_owned(),
+            elem: Scalar::F32,
+            count: 64,
+            space: Space::Global,
+            align: 64,
+            written: true,
+            noalias: true,
+        });
+        build(&mut b, out);
+        let launch = Launch {
+            workitems: [64, 1, 1],
+            ..Launch::SINGLE
+        };
+        b.finish(KernelId::from_index(0), launch)
+    }
+
+    fn found(kernel: &Kernel) -> Vec<String> {
+        super::check(kernel)
+            .into_iter()
+            .map(|d| d.message)
+            .collect()
+    }
+
+    #[track_caller]
+    fn refused(kernel: &Kernel, words: &str) {
+        let found = found(kernel);
+        assert!(found.iter().any(|m| m.contains(words)), "{found:?}");
+    }
+
+    #[test]
+    fn uniform_barriers_pass() {
+        let kernel = built(|b, out| {
+            let group = b.workgroup_id(Axis::X);
+            let zero = b.index(0);
+            let first = b.cmp(CmpOp::IEq, group, zero);
+            b.if_then(first, |b| b.barrier());
+            b.for_range(4, 1, |b, _| b.barrier());
+            let one = b.float(Ty::scalar(Scalar::F32), 1.0);
+            let item = b.workitem_id(Axis::X);
+            b.store(out, item, one);
+        });
+        assert_eq!(found(&kernel), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_barrier_that_not_all_reach_is_refused() {
+        let words = "not every workitem of the group comes to the barrier";
+        refused(
+            &built(|b, _| {
+                let item = b.workitem_id(Axis::X);
+                let zero = b.index(0);
+                let first = b.cmp(CmpOp::IEq, item, zero);
+                b.if_then(first, |b| b.barrier());
+            }),
+            words,
+        );
+        refused(
+            &built(|b, _| {
+                let item = b.workitem_id(Axis::X);
+                let (zero, one) = (b.index(0), b.index(1));
+                b.for_loop((zero, item, one), |b, _| b.barrier());
+            }),
+            words,
+        );
+        refused(
+            &built(|b, _| {
+                let item = b.workitem_id(Axis::X);
+                let (zero, one) = (b.index(0), b.index(1));
+                b.while_carried(
+                    &[item],
+                    |b, c| b.cmp(CmpOp::SGt, c[0], zero),
+                    |b, c| {
+                        b.barrier();
+                        vec![b.sub(c[0], one)]
+                    },
+                );
+            }),
+            words,
+        );
+    }
+
+    #[test]
+    fn values_stay_in_their_scope() {
+        let mut inner = None;
+        let kernel = built(|b, out| {
+            b.for_range(4, 1, |b, i| {
+                let ty = Ty::scalar(Scalar::F32);
+                let one = b.float(ty, 1.0);
+                inner = Some(b.cast(crate::kernel::CastOp::SIntToFp, i, Scalar::F32));
+                b.store(out, i, one);
+            });
+            let at = b.index(0);
+            b.store(out, at, inner.expect("set in the loop"));
+        });
+        refused(&kernel, "is used where it is not defined");
+    }
+
+    fn with_expr(kind: impl FnOnce(ExprId, ExprId) -> ExprKind, ty: Ty) -> Kernel {
+        let mut ids = None;
+        let mut kernel = built(|b, _| {
+            let float = b.float(Ty::scalar(Scalar::F32), 2.0);
+            ids = Some((float, b.index(3)));
+        });
+        let (float, index) = ids.expect("set above");
+        let kind = kind(float, index);
+        let id = kernel.exprs.push(Expr { kind, ty });
+        kernel.body.0.push(Stmt::Let(id));
+        kernel
+    }
+
+    #[test]
+    fn types_must_fit() {
+        let f32 = Ty::scalar(Scalar::F32);
+        refused(
+            &with_expr(|f, i| ExprKind::Binary(BinaryOp::Add, f, i), f32),
+            "right operand is i64, wanted f32",
+        );
+        refused(
+            &with_expr(|f, _| ExprKind::Binary(BinaryOp::And, f, f), f32),
+            "no And of f32",
+        );
+        refused(
+            &with_expr(
+                |f, _| ExprKind::Load {
+                    buf: BufId::from_index(0),
+                    index: f,
+                },
+                f32,
+            ),
+            "index is f32, wanted i64",
+        );
+        refused(
+            &with_expr(
+                |_, i| ExprKind::Load {
+                    buf: BufId::from_index(7),
+                    index: i,
+                },
+                f32,
+            ),
+            "there is no buffer b7",
+        );
+        refused(
+            &with_expr(
+                |_, i| ExprKind::Cast(crate::kernel::CastOp::Trunc, i),
+                INDEX,
+            ),
+            "Trunc from i64 to i64",
+        );
+    }
+
+    #[test]
+    fn launches_have_bounds() {
+        let mut kernel = built(|_, _| {});
+        kernel.launch.workitems = [32, 33, 1];
+        refused(&kernel, "1056 workitems, at most 1024 fit a group");
+        kernel.launch.workitems = [0, 1, 1];
+        refused(&kernel, "a launch size is zero");
+    }
+}

@@ -693,3 +693,37 @@ fn a_wrong_kernel_is_refused_with_its_value() {
         "{error}"
     );
 }
+
+#[test]
+fn a_fatal_error_of_llvm_is_reported_and_survived() {
+    // PTX of that version does not know the architecture, which LLVM calls fatal.
+    let old = testing::gpu(9, 0, CapabilitySuffix::None, 60);
+    let error = compile(&[block_sum(false)], &old, &Options::default()).expect_err("refused");
+    assert!(error.message.contains("PTX"), "{error}");
+    for target in [testing::x86_v3(), gpus().remove(1)] {
+        compile(&[everything(4)], &target, &Options::default()).expect("later compilations work");
+    }
+}
+
+#[test]
+fn kernels_keep_their_order_over_modules() {
+    let kernels: Vec<Kernel> = (0..30)
+        .map(|i| {
+            let mut kernel = everything(1);
+            kernel.id = KernelId::from_index(i);
+            kernel.name = format!("k{i}");
+            kernel
+        })
+        .collect();
+    let options = Options {
+        jobs: 3,
+        ..Options::default()
+    };
+    let compiled = compile(&kernels, &testing::x86_v3(), &options).expect("compiles");
+    let ids: Vec<usize> = compiled
+        .images
+        .iter()
+        .flat_map(|image| image.kernels.iter().map(|id| id.index()))
+        .collect();
+    assert_eq!(ids, (0..30).collect::<Vec<_>>());
+}

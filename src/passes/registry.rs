@@ -23,34 +23,85 @@ use crate::passes::simplify::fold_constants::FoldConstants;
 use crate::passes::simplify::loops::Loops;
 use crate::passes::simplify::reshape_mover::ReshapeMover;
 
-/// Every pass there is, in alphabetical order of names.
-pub fn all() -> Vec<Box<dyn Pass>> {
-    vec![
-        Box::new(Algebraic),
-        Box::new(AssignLayouts),
-        Box::new(CanonicalDot),
-        Box::new(CheckLegal),
-        Box::new(Collectives),
-        Box::new(Compact),
-        Box::new(Cse),
-        Box::new(CustomCalls),
-        Box::new(Dce),
-        Box::new(DropBarriers),
-        Box::new(FlattenCallGraph),
-        Box::new(FoldConstants),
-        Box::new(Fuse),
-        Box::new(Inline),
-        Box::new(InsertCopies),
-        Box::new(Loops),
-        Box::new(NormalizeLayouts),
-        Box::new(PointwiseConvolution),
-        Box::new(ReshapeMover),
-        Box::new(StaticDimensions),
-        Box::new(Structural),
-    ]
-}
+/// Makes a pass.
+pub type Make = fn() -> Box<dyn Pass>;
+
+/// Every pass there is, by name, in alphabetical order.
+pub const PASSES: &[(&str, Make)] = &[
+    ("algebraic", || Box::new(Algebraic)),
+    ("assign-layouts", || Box::new(AssignLayouts)),
+    ("canonical-dot", || Box::new(CanonicalDot)),
+    ("check-legal", || Box::new(CheckLegal)),
+    ("collectives", || Box::new(Collectives)),
+    ("compact", || Box::new(Compact)),
+    ("cse", || Box::new(Cse)),
+    ("custom-calls", || Box::new(CustomCalls)),
+    ("dce", || Box::new(Dce)),
+    ("drop-barriers", || Box::new(DropBarriers)),
+    ("flatten-call-graph", || Box::new(FlattenCallGraph)),
+    ("fold-constants", || Box::new(FoldConstants)),
+    ("fuse", || Box::new(Fuse)),
+    ("inline", || Box::new(Inline)),
+    ("insert-copies", || Box::new(InsertCopies)),
+    ("loops", || Box::new(Loops)),
+    ("normalize-layouts", || Box::new(NormalizeLayouts)),
+    ("pointwise-convolution", || Box::new(PointwiseConvolution)),
+    ("reshape-mover", || Box::new(ReshapeMover)),
+    ("static-dimensions", || Box::new(StaticDimensions)),
+    ("structural", || Box::new(Structural)),
+];
 
 /// The pass of that name.
 pub fn by_name(name: &str) -> Option<Box<dyn Pass>> {
-    all().into_iter().find(|pass| pass.name() == name)
+    PASSES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, make)| make())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::ByteSize;
+    use crate::passes::order::compile_order;
+    use crate::passes::pipeline::stages_chain;
+    use crate::target::CpuFamily;
+    use crate::target::CpuSpec;
+    use crate::target::DeviceSpec;
+    use crate::target::Target;
+
+    #[test]
+    fn names_are_those_of_the_passes_and_in_order() {
+        for (name, make) in PASSES {
+            assert_eq!(make().name(), *name);
+        }
+        assert!(PASSES.is_sorted_by_key(|(name, _)| *name));
+    }
+
+    #[test]
+    fn every_ordered_pass_is_registered_and_finds_its_stage() {
+        let order = compile_order(&cpu());
+        assert!(order.iter().all(|pass| by_name(pass.name()).is_some()));
+        assert!(stages_chain(&order));
+    }
+
+    fn cpu() -> Target {
+        Target {
+            device: DeviceSpec::Cpu(CpuSpec {
+                name: "x86-64".to_owned(),
+                family: CpuFamily::X86_64,
+                triple: "x86_64-unknown-linux-gnu".to_owned(),
+                llvm_cpu: "x86-64".to_owned(),
+                features: Vec::new(),
+                disabled_features: Vec::new(),
+                vector_bytes: 16,
+                vector_registers: 16,
+                l1_bytes: ByteSize(32 << 10),
+                l2_bytes: ByteSize(1 << 20),
+            }),
+            buffer_alignment: 64,
+            parameter_alignment: 16,
+            parallelism: 1,
+        }
+    }
 }

@@ -8,6 +8,9 @@ use libtest_mimic::Failed;
 use libtest_mimic::Trial;
 use xla_aot::front;
 use xla_aot::hlo::print;
+use xla_aot::hlo::rewrite;
+use xla_aot::passes;
+use xla_aot::wire;
 
 /// One trial a file `x.hlo`, against `x.out` beside it.
 pub fn trials() -> Vec<Trial> {
@@ -19,7 +22,52 @@ pub fn trials() -> Vec<Trial> {
             trials.push(Trial::test(name, move || parse(&file)));
         }
     }
+    for folder in folders(Path::new("tests/golden/passes")) {
+        let pass = file_name(&folder);
+        for file in inputs(&folder) {
+            let pass = pass.clone();
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            let name = format!("golden/passes/{pass}/{stem}");
+            trials.push(Trial::test(name, move || one_pass(&pass, &file)));
+        }
+    }
     trials
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    folders
+}
+
+/// What stands between the text before a pass and the text after it.
+const RULE: &str = "// ----\n";
+
+/// One pass on the first half of the file gives the second half: a module, or a diagnostic.
+fn one_pass(pass: &str, file: &Path) -> Result<(), Failed> {
+    let text = fs::read_to_string(file)?;
+    let before = text.split(RULE).next().unwrap_or_default();
+    let target = wire::target::by_name("x86-64-v3")?;
+    let module = front::read(before.as_bytes(), None)?;
+    let after = match passes::run_single(pass, module, &target) {
+        Ok(mut module) => {
+            rewrite::compact(&mut module);
+            print::module(&module)
+        }
+        Err(error) => error
+            .to_string()
+            .lines()
+            .map(|line| format!("// {line}\n"))
+            .collect(),
+    };
+    expect(file, &format!("{before}{RULE}{after}"))
 }
 
 fn inputs(folder: &Path) -> Vec<PathBuf> {

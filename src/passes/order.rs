@@ -11,6 +11,7 @@ use crate::passes::legalize::conv::PointwiseConvolution;
 use crate::passes::legalize::custom_calls::CustomCalls;
 use crate::passes::legalize::dot::CanonicalDot;
 use crate::passes::legalize::dynamic::StaticDimensions;
+use crate::passes::legalize::expand::ExpandOps;
 use crate::passes::legalize::flatten::FlattenCallGraph;
 use crate::passes::legalize::inline::Inline;
 use crate::passes::legalize::structural::DropBarriers;
@@ -40,6 +41,7 @@ pub fn compile_order(_target: &Target) -> Vec<Box<dyn Pass>> {
         Box::new(Structural),
         Box::new(Collectives),
         Box::new(StaticDimensions),
+        Box::new(ExpandOps),
         Box::new(CheckLegal),
         // Simplify; loops give constants to their bodies, and barriers have held until here.
         Box::new(Algebraic),

@@ -11,6 +11,7 @@ use crate::passes::legalize::conv::PointwiseConvolution;
 use crate::passes::legalize::custom_calls::CustomCalls;
 use crate::passes::legalize::dot::CanonicalDot;
 use crate::passes::legalize::dynamic::StaticDimensions;
+use crate::passes::legalize::expand::ExpandOps;
 use crate::passes::legalize::flatten::FlattenCallGraph;
 use crate::passes::legalize::inline::Inline;
 use crate::passes::legalize::structural::DropBarriers;
@@ -38,6 +39,7 @@ pub const PASSES: &[(&str, Make)] = &[
     ("custom-calls", || Box::new(CustomCalls)),
     ("dce", || Box::new(Dce)),
     ("drop-barriers", || Box::new(DropBarriers)),
+    ("expand-ops", || Box::new(ExpandOps)),
     ("flatten-call-graph", || Box::new(FlattenCallGraph)),
     ("fold-constants", || Box::new(FoldConstants)),
     ("fuse", || Box::new(Fuse)),

@@ -1,11 +1,20 @@
 //! Makes a module of ops that every later room knows: one file per expansion.
 
+mod batch_norm;
 pub mod check;
 pub mod collectives;
 pub mod conv;
 pub mod custom_calls;
 pub mod dot;
 pub mod dynamic;
+pub mod expand;
 pub mod flatten;
 pub mod inline;
+mod ragged_dot;
+mod rng;
+mod rng_bit_generator;
+mod scaled_dot;
+mod scan;
+mod stochastic_convert;
 pub mod structural;
+mod topk;

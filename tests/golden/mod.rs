@@ -31,6 +31,11 @@ pub fn trials() -> Vec<Trial> {
             trials.push(Trial::test(name, move || one_pass(&pass, &file)));
         }
     }
+    for file in inputs(Path::new("tests/golden/verify")) {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let name = format!("golden/verify/{stem}");
+        trials.push(Trial::test(name, move || verify(&file)));
+    }
     trials
 }
 
@@ -68,6 +73,27 @@ fn one_pass(pass: &str, file: &Path) -> Result<(), Failed> {
             .collect(),
     };
     expect(file, &format!("{before}{RULE}{after}"))
+}
+
+/// That a module breaks one rule of the verifier, the one its first line tells:
+/// `// error[XA2001]: part of the message`.
+fn verify(file: &Path) -> Result<(), Failed> {
+    let input = fs::read_to_string(file)?;
+    let first = input.lines().next().unwrap_or_default();
+    let wanted = first.strip_prefix("// ").unwrap_or_default();
+    let (wanted_head, wanted_message) = wanted.split_once(": ").unwrap_or((wanted, ""));
+    let module = front::read(input.as_bytes(), None)?;
+    let found = xla_aot::hlo::verify::verify(&module);
+    let [error] = found.as_slice() else {
+        let all: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let count = all.len();
+        return Err(format!("{count} errors instead of one\n{}", all.join("\n")).into());
+    };
+    let head = format!("{}[{}]", error.severity.word(), error.code);
+    if head == wanted_head && error.message.contains(wanted_message) {
+        return Ok(());
+    }
+    Err(format!("wanted {wanted}\nfound {error}").into())
 }
 
 fn inputs(folder: &Path) -> Vec<PathBuf> {

@@ -198,4 +198,46 @@ mod tests {
         }
         assert!(bad.is_empty(), "{} programs\n{}", bad.len(), bad.join("\n"));
     }
+
+    #[test]
+    fn damaged_modules_never_panic() {
+        let mut paths = Vec::new();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        programs(&root.join("tests/programs"), &mut paths);
+        paths.sort();
+        // A linear congruential generator with a fixed seed; constants of Knuth's MMIX.
+        let mut state = 2u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize
+        };
+        let mut read = 0;
+        for path in &paths {
+            let bytes = std::fs::read(path).expect("the file can be read");
+            if bytes.len() > 8000 {
+                continue;
+            }
+            for _ in 0..100 {
+                let mut damaged = bytes.clone();
+                for _ in 0..1 + next() % 4 {
+                    let at = next() % damaged.len();
+                    damaged[at] = match next() % 3 {
+                        0 => next() as u8,
+                        1 => damaged[at].wrapping_add(1),
+                        _ => damaged[at] ^ 1 << (next() % 8),
+                    };
+                }
+                if let Ok(module) = crate::wire::hlo::decode_any(&damaged) {
+                    read += 1;
+                    let _ = verify(&module);
+                }
+            }
+        }
+        assert!(
+            paths.is_empty() || read > 0,
+            "some damage is not noticed by the reader"
+        );
+    }
 }

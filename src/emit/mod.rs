@@ -47,3 +47,5 @@ pub use request::Step;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workitems;

@@ -12,6 +12,7 @@ pub mod thunks;
 
 pub mod bits;
 pub mod concat;
+pub mod contraction;
 pub mod convert;
 pub mod cost;
 pub mod cuts;

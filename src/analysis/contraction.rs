@@ -93,12 +93,16 @@ pub struct Product {
 
 /// The dot or convolution that shapes an instruction: itself, or the only one in a fusion.
 pub fn hero(module: &Module, instr: InstrId) -> Option<InstrId> {
-    let is_hero = |id: InstrId| {
-        matches!(module.instr(id).op, Op::Dot { .. } | Op::Convolution { .. })
-    };
+    let is_hero =
+        |id: InstrId| matches!(module.instr(id).op, Op::Dot { .. } | Op::Convolution { .. });
     match module.instr(instr).op {
         Op::Fusion { body, .. } => {
-            let mut heroes = module.comp(body).instrs.iter().copied().filter(|&id| is_hero(id));
+            let mut heroes = module
+                .comp(body)
+                .instrs
+                .iter()
+                .copied()
+                .filter(|&id| is_hero(id));
             let hero = heroes.next()?;
             heroes.next().is_none().then_some(hero)
         }
@@ -142,21 +146,39 @@ pub fn product(module: &Module, instr: InstrId) -> Option<Product> {
         return None;
     }
     let product = match &module.instr(hero).op {
-        Op::Dot { dims, precision, .. } => {
+        Op::Dot {
+            dims, precision, ..
+        } => {
             let mut product = dot(hero, (operands[0], lhs), (operands[1], rhs), dims);
             product.operand_type = operand_type(precision.algorithm)
                 .filter(|_| lhs.ty == PrimitiveType::F32 || rhs.ty == PrimitiveType::F32);
             product
         }
-        Op::Convolution { window, dims, feature_group_count, batch_group_count, .. } => {
+        Op::Convolution {
+            window,
+            dims,
+            feature_group_count,
+            batch_group_count,
+            ..
+        } => {
             if *batch_group_count != 1 {
                 return None;
             }
-            convolution(hero, (operands[0], lhs), (operands[1], rhs), (window, dims), *feature_group_count, result)
+            convolution(
+                hero,
+                (operands[0], lhs),
+                (operands[1], rhs),
+                (window, dims),
+                *feature_group_count,
+                result,
+            )
         }
         _ => return None,
     };
-    (product.k > 0).then_some(Product { accumulator, ..product })
+    (product.k > 0).then_some(Product {
+        accumulator,
+        ..product
+    })
 }
 
 fn volume(shape: &ArrayShape, dims: &[usize]) -> usize {
@@ -170,7 +192,9 @@ fn dot(
     dims: &DotDims,
 ) -> Product {
     let free = |shape: &ArrayShape, batch: &Dims, summed: &Dims| -> Dims {
-        (0..shape.rank()).filter(|d| !batch.contains(d) && !summed.contains(d)).collect()
+        (0..shape.rank())
+            .filter(|d| !batch.contains(d) && !summed.contains(d))
+            .collect()
     };
     let lhs_free = free(lhs, &dims.lhs_batch, &dims.lhs_contracting);
     let rhs_free = free(rhs, &dims.rhs_batch, &dims.rhs_contracting);
@@ -181,7 +205,11 @@ fn dot(
         .collect();
     let side = |operand, batch: &Dims, free: &Dims, summed: &Dims| Side {
         operand,
-        access: Access::Plain { batch: batch.clone(), free: free.clone(), summed: summed.clone() },
+        access: Access::Plain {
+            batch: batch.clone(),
+            free: free.clone(),
+            summed: summed.clone(),
+        },
     };
     Product {
         hero,
@@ -207,15 +235,27 @@ fn convolution(
     groups: usize,
     result: &ArrayShape,
 ) -> Product {
-    let output: Dims = dims.output_spatial.iter().map(|&d| result.dims[d]).collect();
+    let output: Dims = dims
+        .output_spatial
+        .iter()
+        .map(|&d| result.dims[d])
+        .collect();
     let positions = input.dims[dims.input_batch] * output.iter().product::<usize>();
     let features = kernel.dims[dims.kernel_output_feature] / groups;
-    let summed: Dims =
-        dims.kernel_spatial.iter().copied().chain([dims.kernel_input_feature]).collect();
+    let summed: Dims = dims
+        .kernel_spatial
+        .iter()
+        .copied()
+        .chain([dims.kernel_input_feature])
+        .collect();
     let k = volume(kernel, &summed);
     let patches = Side {
         operand: input_id,
-        access: Access::Patches { window: window.clone(), dims: dims.clone(), output },
+        access: Access::Patches {
+            window: window.clone(),
+            dims: dims.clone(),
+            output,
+        },
     };
     // The output feature holds the group in its upper part.
     let weights = Side {
@@ -239,7 +279,11 @@ fn convolution(
             } else if d == dims.output_feature {
                 (feature_axis, 0)
             } else {
-                let place = dims.output_spatial.iter().position(|&s| s == d).unwrap_or(0);
+                let place = dims
+                    .output_spatial
+                    .iter()
+                    .position(|&s| s == d)
+                    .unwrap_or(0);
                 (position_axis, place + 1)
             }
         })
@@ -335,15 +379,28 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         m_block = m_block.min(up(144, tile_rows));
         n_block = n_block.min(tile_columns * 64);
     }
-    Tiling { strategy, lanes, tile_rows, tile_columns, k_block, m_block, n_block }
+    Tiling {
+        strategy,
+        lanes,
+        tile_rows,
+        tile_columns,
+        k_block,
+        m_block,
+        n_block,
+    }
 }
 
 fn strategy(product: &Product, module: &Module) -> Strategy {
-    let Access::Plain { free, summed, .. } = &product.rhs.access else { return Strategy::Packed };
+    let Access::Plain { free, summed, .. } = &product.rhs.access else {
+        return Strategy::Packed;
+    };
     if product.m > FEW_ROWS || product.n < 8 && product.k < 8 {
         return Strategy::Packed;
     }
-    let rank = module.shape(product.rhs.operand).as_array().map_or(0, ArrayShape::rank);
+    let rank = module
+        .shape(product.rhs.operand)
+        .as_array()
+        .map_or(0, ArrayShape::rank);
     let innermost = |dims: &Dims| dims.last().is_some_and(|&d| d + 1 == rank);
     if innermost(summed) {
         Strategy::DotProducts

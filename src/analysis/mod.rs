@@ -2,7 +2,6 @@
 //!
 //! Nothing here is kept up to date; after a change the value is thrown away and made again.
 
-
 pub use alias::Share;
 pub use dataflow::Dataflow;
 pub use dataflow::Value;

@@ -32,7 +32,12 @@ const STREAMS: i64 = 8;
 const SIDE_BY_SIDE: usize = 4;
 
 /// How the columns are shared out: columns of a task and tasks of one batch.
-fn share(product: &Product, request: &KernelRequest<'_>, step: usize, most: usize) -> (usize, usize) {
+fn share(
+    product: &Product,
+    request: &KernelRequest<'_>,
+    step: usize,
+    most: usize,
+) -> (usize, usize) {
     let bytes = product.n * product.k * product.accumulator.byte_width();
     let parallelism = request.target.parallelism.max(1) as usize;
     let tasks = (bytes / TASK_BYTES).clamp(1, parallelism);
@@ -57,7 +62,10 @@ fn columns_of_task(
 }
 
 fn launch(product: &Product, tasks: usize) -> Launch {
-    Launch { workgroups: [(product.batch * tasks) as u64, 1, 1], ..Launch::SINGLE }
+    Launch {
+        workgroups: [(product.batch * tasks) as u64, 1, 1],
+        ..Launch::SINGLE
+    }
 }
 
 /// Sums of a stretch of columns wait in cache while the rows of the right side stream by, several
@@ -87,7 +95,9 @@ pub(super) fn emit_streamed(
         };
         let (batch, start, end) = columns_of_task(b, product, (columns, tasks));
         let zero = tile::zeros(b, b.buffer_info(sums).elem, lanes);
-        b.for_range((columns * product.m) as i64, lanes as i64, |b, at| b.store(sums, at, zero));
+        b.for_range((columns * product.m) as i64, lanes as i64, |b, at| {
+            b.store(sums, at, zero)
+        });
         let main = product.k as i64 / STREAMS * STREAMS;
         let scope = |f: &mut dyn FnMut()| body.el.scope(f);
         b.for_range(main, STREAMS, |b, k| {
@@ -127,7 +137,9 @@ impl Streamed<'_, '_> {
         let can = self.rhs.vectorizes(Along::Free, lanes as usize) && lanes > 1;
         let one = b.index(1);
         if !can {
-            b.for_loop((start, end, one), |b, column| self.store.scope(|| visit(b, column, 1)));
+            b.for_loop((start, end, one), |b, column| {
+                self.store.scope(|| visit(b, column, 1))
+            });
             return;
         }
         let main = b.index(self.product.n as i64 / lanes * lanes);
@@ -137,7 +149,9 @@ impl Streamed<'_, '_> {
             self.store.scope(|| visit(b, column, lanes as u16));
         });
         if self.product.n as i64 % lanes != 0 {
-            b.for_loop((main, end, one), |b, column| self.store.scope(|| visit(b, column, 1)));
+            b.for_loop((main, end, one), |b, column| {
+                self.store.scope(|| visit(b, column, 1))
+            });
         }
     }
 
@@ -147,20 +161,44 @@ impl Streamed<'_, '_> {
     }
 
     /// Adds `count` rows of the right side from `k` on.
-    fn add(&self, b: &mut KernelBuilder, (batch, start, end): (ExprId, ExprId, ExprId), k: ExprId, count: i64) {
+    fn add(
+        &self,
+        b: &mut KernelBuilder,
+        (batch, start, end): (ExprId, ExprId, ExprId),
+        k: ExprId,
+        count: i64,
+    ) {
         let rows = self.product.m as i64;
         let mut factors = Vec::new();
         for row in 0..rows {
             for i in 0..count {
                 let (free, summed) = (b.index(row), b.add_const(k, i));
-                factors.push(self.lhs.read(b, Place { batch, free, summed }, Along::Summed, 1));
+                factors.push(self.lhs.read(
+                    b,
+                    Place {
+                        batch,
+                        free,
+                        summed,
+                    },
+                    Along::Summed,
+                    1,
+                ));
             }
         }
         self.walk(b, (start, end), |b, column, lanes| {
             let vectors: Vec<ExprId> = (0..count)
                 .map(|i| {
                     let summed = b.add_const(k, i);
-                    self.rhs.read(b, Place { batch, free: column, summed }, Along::Free, lanes)
+                    self.rhs.read(
+                        b,
+                        Place {
+                            batch,
+                            free: column,
+                            summed,
+                        },
+                        Along::Free,
+                        lanes,
+                    )
                 })
                 .collect();
             for row in 0..rows {
@@ -175,7 +213,12 @@ impl Streamed<'_, '_> {
         });
     }
 
-    fn write(&self, b: &mut KernelBuilder, (batch, start, end): (ExprId, ExprId, ExprId), row: i64) {
+    fn write(
+        &self,
+        b: &mut KernelBuilder,
+        (batch, start, end): (ExprId, ExprId, ExprId),
+        row: i64,
+    ) {
         self.walk(b, (start, end), |b, column, lanes| {
             let at = self.place(b, start, column, row);
             let sum = b.load(self.sums, at, lanes);
@@ -192,7 +235,11 @@ pub(super) fn emit_dot_products(
     tiling: &Tiling,
 ) -> Result<Emitted> {
     let Setup { mut b, body } = Setup::new(request);
-    let width = if product.m > 2 { SIDE_BY_SIDE / 2 } else { SIDE_BY_SIDE };
+    let width = if product.m > 2 {
+        SIDE_BY_SIDE / 2
+    } else {
+        SIDE_BY_SIDE
+    };
     let (columns, tasks) = share(product, request, width, usize::MAX / 2);
     {
         let b = &mut b;
@@ -242,8 +289,10 @@ impl DotProducts<'_, '_> {
         let partial = b.for_carried(bounds, &vec![zero; count], Unroll::Auto, |b, k, sums| {
             self.step(b, (batch, column, k), width, lanes, sums)
         });
-        let sums: Vec<ExprId> =
-            partial.into_iter().map(|sum| b.reduce_lanes(BinaryOp::Add, sum)).collect();
+        let sums: Vec<ExprId> = partial
+            .into_iter()
+            .map(|sum| b.reduce_lanes(BinaryOp::Add, sum))
+            .collect();
         let bounds = (b.index(main as i64), b.index(k as i64), b.index(1));
         let sums = if main == k {
             sums
@@ -271,13 +320,26 @@ impl DotProducts<'_, '_> {
             let rows: Vec<ExprId> = (0..self.product.m as i64)
                 .map(|row| {
                     let free = b.index(row);
-                    self.lhs.read(b, Place { batch, free, summed }, Along::Summed, lanes as u16)
+                    self.lhs.read(
+                        b,
+                        Place {
+                            batch,
+                            free,
+                            summed,
+                        },
+                        Along::Summed,
+                        lanes as u16,
+                    )
                 })
                 .collect();
             let mut next = sums.to_vec();
             for c in 0..width {
                 let free = b.add_const(column, c as i64);
-                let place = Place { batch, free, summed };
+                let place = Place {
+                    batch,
+                    free,
+                    summed,
+                };
                 let vector = self.rhs.read(b, place, Along::Summed, lanes as u16);
                 for (row, &x) in rows.iter().enumerate() {
                     let sum = &mut next[row * width + c];

@@ -38,7 +38,9 @@ pub(super) fn emit(
     tiling: &Tiling,
 ) -> Result<Emitted> {
     let mut steps = pack(request, product, tiling)?;
-    steps.steps.extend(multiply(request, product, tiling)?.steps);
+    steps
+        .steps
+        .extend(multiply(request, product, tiling)?.steps);
     Ok(steps)
 }
 
@@ -53,7 +55,10 @@ fn panels(product: &Product, tiling: &Tiling) -> i64 {
 }
 
 fn launch(tasks: i64) -> Launch {
-    Launch { workgroups: [tasks.max(1) as u64, 1, 1], ..Launch::SINGLE }
+    Launch {
+        workgroups: [tasks.max(1) as u64, 1, 1],
+        ..Launch::SINGLE
+    }
 }
 
 fn pack(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> Result<Emitted> {
@@ -64,11 +69,17 @@ fn pack(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> Resu
     let scratch = body.scratch_array(&mut b, product.accumulator, elements, &mut 0);
     let scratch = scratch.ok_or_else(|| no_scratch(request))?;
     let panel_bytes = (product.k * tiling.tile_columns * product.accumulator.byte_width()) as i64;
-    let tasks = (count * panel_bytes / (256 * 1024)).clamp(1, i64::from(request.target.parallelism));
+    let tasks =
+        (count * panel_bytes / (256 * 1024)).clamp(1, i64::from(request.target.parallelism));
     let part = pieces(count, tasks);
     let tasks = pieces(count, part);
     {
-        let packer = Packer { body: &body, product, tiling, scratch };
+        let packer = Packer {
+            body: &body,
+            product,
+            tiling,
+            scratch,
+        };
         let group = b.workgroup_id(Axis::X);
         let start = b.mul_const(group, part);
         let end = b.add_const(start, part);
@@ -118,7 +129,14 @@ impl Packer<'_, '_> {
     }
 
     /// Packs the first `count` columns of a panel and zeros the others.
-    fn columns(&self, b: &mut KernelBuilder, batch: ExprId, panel: ExprId, start: ExprId, count: usize) {
+    fn columns(
+        &self,
+        b: &mut KernelBuilder,
+        batch: ExprId,
+        panel: ExprId,
+        start: ExprId,
+        count: usize,
+    ) {
         let columns = self.tiling.tile_columns;
         let lanes = self.tiling.lanes;
         let reader = Reader::rhs(&self.body.el, self.product);
@@ -165,13 +183,31 @@ impl Packer<'_, '_> {
         let scalar = value::register(self.product.accumulator);
         if v + lanes <= count {
             let free = b.add_const(column, v as i64);
-            return reader.read(b, Place { batch, free, summed }, Along::Free, lanes as u16);
+            return reader.read(
+                b,
+                Place {
+                    batch,
+                    free,
+                    summed,
+                },
+                Along::Free,
+                lanes as u16,
+            );
         }
         let each: Vec<ExprId> = (v..v + lanes)
             .map(|c| {
                 if c < count {
                     let free = b.add_const(column, c as i64);
-                    reader.read(b, Place { batch, free, summed }, Along::Free, 1)
+                    reader.read(
+                        b,
+                        Place {
+                            batch,
+                            free,
+                            summed,
+                        },
+                        Along::Free,
+                        1,
+                    )
                 } else {
                     tile::zeros(b, scalar, 1)
                 }
@@ -195,7 +231,16 @@ impl Packer<'_, '_> {
             .map(|c| {
                 if c < count {
                     let free = b.add_const(column, c as i64);
-                    reader.read(b, Place { batch, free, summed }, Along::Summed, lanes as u16)
+                    reader.read(
+                        b,
+                        Place {
+                            batch,
+                            free,
+                            summed,
+                        },
+                        Along::Summed,
+                        lanes as u16,
+                    )
                 } else {
                     tile::zeros(b, scalar, lanes)
                 }
@@ -222,7 +267,9 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
     {
         let reader = Reader::lhs(&body.el, product);
         let lies_well = reader.direct().filter(|d| d.summed_stride == 1);
-        let rows = tiling.m_block.min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
+        let rows = tiling
+            .m_block
+            .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
         let copied = match lies_well {
             Some(_) => None,
             None => {
@@ -240,7 +287,17 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
             let size = (tiling.tile_rows * tiling.tile_columns) as u64;
             b.scratch("tile", scalar, size, Space::Private)
         });
-        let task = Task { body: &body, product, tiling, reader, store, packed, copied, sums, staged };
+        let task = Task {
+            body: &body,
+            product,
+            tiling,
+            reader,
+            store,
+            packed,
+            copied,
+            sums,
+            staged,
+        };
         let group = b.workgroup_id(Axis::X);
         let (number, column_block) = body.el.splits.split(&mut b, group, column_blocks);
         let (batch, row_block) = body.el.splits.split(&mut b, number, row_blocks);
@@ -294,18 +351,38 @@ impl Task<'_, '_> {
         let rows = Self::range(b, row_block, self.tiling.m_block, self.product.m);
         let columns = Self::range(b, column_block, self.tiling.n_block, self.product.n);
         let zero = b.index(0);
-        let whole = Block { batch, rows, columns, summed: (zero, zero) };
+        let whole = Block {
+            batch,
+            rows,
+            columns,
+            summed: (zero, zero),
+        };
         let Some(sums) = self.sums else {
             let length = b.index(self.product.k as i64);
-            self.part(b, Block { summed: (zero, length), ..whole });
+            self.part(
+                b,
+                Block {
+                    summed: (zero, length),
+                    ..whole
+                },
+            );
             return;
         };
         self.clear(b, sums);
-        let (end, step) = (b.index(self.product.k as i64), b.index(self.tiling.k_block as i64));
+        let (end, step) = (
+            b.index(self.product.k as i64),
+            b.index(self.tiling.k_block as i64),
+        );
         b.for_loop((zero, end, step), |b, k| {
             let rest = b.sub(end, k);
             let length = b.binary(BinaryOp::SMin, rest, step);
-            self.part(b, Block { summed: (k, length), ..whole });
+            self.part(
+                b,
+                Block {
+                    summed: (k, length),
+                    ..whole
+                },
+            );
         });
         self.flush(b, whole, sums);
     }
@@ -313,7 +390,9 @@ impl Task<'_, '_> {
     fn clear(&self, b: &mut KernelBuilder, sums: BufId) {
         let zero = tile::zeros(b, self.scalar(), self.tiling.lanes);
         let count = b.buffer_info(sums).count as i64;
-        b.for_range(count, self.tiling.lanes as i64, |b, at| b.store(sums, at, zero));
+        b.for_range(count, self.tiling.lanes as i64, |b, at| {
+            b.store(sums, at, zero)
+        });
     }
 
     /// All rows and columns of the task over a part of the summed length.
@@ -335,16 +414,28 @@ impl Task<'_, '_> {
             let start = b.add(batch, row);
             let start = b.add(start, block.summed.0);
             let (row_stride, k_stride) = (direct.free_stride, direct.summed_stride);
-            return Rows { buf: direct.buf, start, row_stride, k_stride };
+            return Rows {
+                buf: direct.buf,
+                start,
+                row_stride,
+                k_stride,
+            };
         }
         let buf = self.copied.unwrap_or(self.packed);
         let stride = self.tiling.k_block as i64;
         let zero = b.index(0);
-        if self.reader.innermost() == Along::Free && self.reader.vectorizes(Along::Free, self.tiling.lanes) {
+        if self.reader.innermost() == Along::Free
+            && self.reader.vectorizes(Along::Free, self.tiling.lanes)
+        {
             // Rows are neighbours in memory: the copy keeps them so.
             let padded = b.buffer_info(buf).count as i64 / stride;
             self.copy_along_rows(b, block, buf, padded);
-            return Rows { buf, start: zero, row_stride: 1, k_stride: padded };
+            return Rows {
+                buf,
+                start: zero,
+                row_stride: 1,
+                k_stride: padded,
+            };
         }
         let one = b.index(1);
         let count = b.sub(block.rows.1, block.rows.0);
@@ -353,13 +444,22 @@ impl Task<'_, '_> {
             let to = b.mul_const(row, stride);
             self.copy_run(b, block.summed, Along::Summed, |b, this, at, lanes| {
                 let summed = b.add(block.summed.0, at);
-                let place = Place { batch: block.batch, free, summed };
+                let place = Place {
+                    batch: block.batch,
+                    free,
+                    summed,
+                };
                 let vector = this.reader.read(b, place, Along::Summed, lanes);
                 let to = b.add(to, at);
                 b.store(buf, to, vector);
             });
         });
-        Rows { buf, start: zero, row_stride: stride, k_stride: 1 }
+        Rows {
+            buf,
+            start: zero,
+            row_stride: stride,
+            k_stride: 1,
+        }
     }
 
     fn copy_along_rows(&self, b: &mut KernelBuilder, block: Block, buf: BufId, padded: i64) {
@@ -368,13 +468,22 @@ impl Task<'_, '_> {
         b.for_loop((zero, block.summed.1, one), |b, k| {
             let summed = b.add(block.summed.0, k);
             let to = b.mul_const(k, padded);
-            self.copy_run(b, (block.rows.0, count), Along::Free, |b, this, at, lanes| {
-                let free = b.add(block.rows.0, at);
-                let place = Place { batch: block.batch, free, summed };
-                let vector = this.reader.read(b, place, Along::Free, lanes);
-                let to = b.add(to, at);
-                b.store(buf, to, vector);
-            });
+            self.copy_run(
+                b,
+                (block.rows.0, count),
+                Along::Free,
+                |b, this, at, lanes| {
+                    let free = b.add(block.rows.0, at);
+                    let place = Place {
+                        batch: block.batch,
+                        free,
+                        summed,
+                    };
+                    let vector = this.reader.read(b, place, Along::Free, lanes);
+                    let to = b.add(to, at);
+                    b.store(buf, to, vector);
+                },
+            );
         });
     }
 
@@ -393,7 +502,11 @@ impl Task<'_, '_> {
             Along::Free => self.tiling.m_block,
             Along::Summed => self.tiling.k_block,
         };
-        let total = if along == Along::Free { self.product.m } else { self.product.k };
+        let total = if along == Along::Free {
+            self.product.m
+        } else {
+            self.product.k
+        };
         let is_aligned = step_size as i64 % lanes == 0 || step_size >= total;
         let vectorizes = lanes > 1 && is_aligned && self.reader.vectorizes(along, lanes as usize);
         let main = if vectorizes {
@@ -424,11 +537,21 @@ impl Task<'_, '_> {
         let number = b.add(batch, number);
         let start = b.mul_const(number, self.product.k as i64 * columns);
         let offset = b.mul_const(block.summed.0, columns);
-        Panel { buf: self.packed, start: b.add(start, offset) }
+        Panel {
+            buf: self.packed,
+            start: b.add(start, offset),
+        }
     }
 
     /// All row tiles of a block against one panel.
-    fn row_tiles(&self, b: &mut KernelBuilder, block: Block, rows: Rows, panel: Panel, column: ExprId) {
+    fn row_tiles(
+        &self,
+        b: &mut KernelBuilder,
+        block: Block,
+        rows: Rows,
+        panel: Panel,
+        column: ExprId,
+    ) {
         let height = self.tiling.tile_rows as i64;
         let zero = b.index(0);
         let count = b.sub(block.rows.1, block.rows.0);
@@ -443,7 +566,9 @@ impl Task<'_, '_> {
         let rest = self.product.m % self.tiling.tile_rows;
         if rest > 0 {
             let is_left = b.cmp(CmpOp::SLt, whole, count);
-            b.if_then(is_left, |b| self.tile(b, block, rows, panel, (whole, rest), column));
+            b.if_then(is_left, |b| {
+                self.tile(b, block, rows, panel, (whole, rest), column)
+            });
         }
     }
 
@@ -458,7 +583,10 @@ impl Task<'_, '_> {
     ) {
         let vectors = self.tiling.tile_columns / self.tiling.lanes;
         let from = b.mul_const(row, rows.row_stride);
-        let rows = Rows { start: b.add(rows.start, from), ..rows };
+        let rows = Rows {
+            start: b.add(rows.start, from),
+            ..rows
+        };
         let start = self.sums.map(|sums| {
             let local = b.sub(column, block.columns.0);
             let at = b.mul_const(row, self.tiling.n_block as i64);
@@ -466,7 +594,10 @@ impl Task<'_, '_> {
         });
         let place = |b: &mut KernelBuilder, start: ExprId, i: usize| {
             let (r, v) = (i / vectors, i % vectors);
-            b.add_const(start, (r * self.tiling.n_block + v * self.tiling.lanes) as i64)
+            b.add_const(
+                start,
+                (r * self.tiling.n_block + v * self.tiling.lanes) as i64,
+            )
         };
         let init: Vec<ExprId> = (0..height * vectors)
             .map(|i| match start {
@@ -496,7 +627,13 @@ impl Task<'_, '_> {
                 b.for_range(height as i64, 1, |b, r| {
                     let row = b.add(row, r);
                     let at = b.mul_const(r, self.tiling.tile_columns as i64);
-                    self.write_row(b, (block.batch, row, column), staged, at, self.tiling.tile_columns);
+                    self.write_row(
+                        b,
+                        (block.batch, row, column),
+                        staged,
+                        at,
+                        self.tiling.tile_columns,
+                    );
                 });
             }
         }
@@ -517,14 +654,20 @@ impl Task<'_, '_> {
                 if v < count {
                     let row = b.add_const(row, r as i64);
                     let column = b.add_const(column, v as i64);
-                    self.store.first_sums(b, (batch, row, column), sum, count - v);
+                    self.store
+                        .first_sums(b, (batch, row, column), sum, count - v);
                 }
             }
         });
     }
 
     /// Builds for a full panel and, where there is one, for the last one with fewer columns.
-    fn by_width(&self, b: &mut KernelBuilder, column: ExprId, write: impl Fn(&mut KernelBuilder, usize)) {
+    fn by_width(
+        &self,
+        b: &mut KernelBuilder,
+        column: ExprId,
+        write: impl Fn(&mut KernelBuilder, usize),
+    ) {
         let columns = self.tiling.tile_columns;
         let rest = self.product.n % columns;
         if rest == 0 {
@@ -565,7 +708,8 @@ impl Task<'_, '_> {
                 let at = b.add_const(at, v as i64);
                 let sum = b.load(from, at, self.tiling.lanes as u16);
                 let column = b.add_const(column, v as i64);
-                self.store.first_sums(b, (batch, row, column), sum, count - v);
+                self.store
+                    .first_sums(b, (batch, row, column), sum, count - v);
             }
         });
     }

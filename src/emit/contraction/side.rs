@@ -62,19 +62,33 @@ fn is_run(list: &[usize]) -> bool {
 impl<'a, 'm> Reader<'a, 'm> {
     pub(super) fn lhs(el: &'a Elemental<'m>, product: &'a Product) -> Self {
         let side = &product.lhs;
-        Self { el, product, side, dims: el.dims(side.operand), free: product.m }
+        Self {
+            el,
+            product,
+            side,
+            dims: el.dims(side.operand),
+            free: product.m,
+        }
     }
 
     pub(super) fn rhs(el: &'a Elemental<'m>, product: &'a Product) -> Self {
         let side = &product.rhs;
-        Self { el, product, side, dims: el.dims(side.operand), free: product.n }
+        Self {
+            el,
+            product,
+            side,
+            dims: el.dims(side.operand),
+            free: product.n,
+        }
     }
 
     /// The coordinate whose neighbours are neighbours in memory.
     pub(super) fn innermost(&self) -> Along {
         let rank = self.dims.len();
         match &self.side.access {
-            Access::Plain { free, .. } if free.last().is_some_and(|&d| d + 1 == rank) => Along::Free,
+            Access::Plain { free, .. } if free.last().is_some_and(|&d| d + 1 == rank) => {
+                Along::Free
+            }
             Access::Plain { .. } => Along::Summed,
             Access::Patches { dims, .. } if dims.input_feature + 1 == rank => Along::Summed,
             Access::Patches { .. } => Along::Free,
@@ -95,7 +109,14 @@ impl<'a, 'm> Reader<'a, 'm> {
 
     /// The operand as it lies in memory, when no conversion is needed.
     pub(super) fn direct(&self) -> Option<Direct> {
-        let Access::Plain { batch, free, summed } = &self.side.access else { return None };
+        let Access::Plain {
+            batch,
+            free,
+            summed,
+        } = &self.side.access
+        else {
+            return None;
+        };
         let source = self.el.source(self.side.operand)?;
         let is_grouped = batch.is_empty() && self.product.batch > 1;
         let matches = source.shape.ty == self.product.accumulator
@@ -103,7 +124,8 @@ impl<'a, 'm> Reader<'a, 'm> {
             && [batch, free, summed].iter().all(|list| is_run(list))
             && !is_grouped;
         let stride = |list: &[usize]| {
-            list.last().map_or(0, |&d| self.dims[d + 1..].iter().product::<usize>() as i64)
+            list.last()
+                .map_or(0, |&d| self.dims[d + 1..].iter().product::<usize>() as i64)
         };
         matches.then(|| Direct {
             buf: source.buf,
@@ -141,12 +163,16 @@ impl<'a, 'm> Reader<'a, 'm> {
             return b.vector(&each);
         }
         let value = match &self.side.access {
-            Access::Plain { batch, free, summed } => {
-                self.plain(b, (batch, free, summed), place, along, lanes)
-            }
-            Access::Patches { window, dims, output } => {
-                self.patch(b, (window, dims, output), place, lanes)
-            }
+            Access::Plain {
+                batch,
+                free,
+                summed,
+            } => self.plain(b, (batch, free, summed), place, along, lanes),
+            Access::Patches {
+                window,
+                dims,
+                output,
+            } => self.patch(b, (window, dims, output), place, lanes),
         };
         let value = self.to_accumulator(b, value).one();
         b.splat(value, lanes)
@@ -179,7 +205,11 @@ impl<'a, 'm> Reader<'a, 'm> {
         } else {
             place.free
         };
-        for (list, number) in [(batch, place.batch), (free, free_number), (summed, place.summed)] {
+        for (list, number) in [
+            (batch, place.batch),
+            (free, free_number),
+            (summed, place.summed),
+        ] {
             let sizes: Dims = list.iter().map(|&d| self.dims[d]).collect();
             for (&d, at) in list.iter().zip(splits.unravel(b, &sizes, number)) {
                 index.at[d] = at;
@@ -191,8 +221,13 @@ impl<'a, 'm> Reader<'a, 'm> {
             if let (Some(&first), Some(&last)) = (list.first(), list.last()) {
                 (index.first, index.last) = (first, last);
                 index.lanes = lanes;
-                let is_aligned = size.is_multiple_of(usize::from(lanes)) || free_number == place.free;
-                index.block = if is_aligned { i64::from(lanes) } else { size as i64 };
+                let is_aligned =
+                    size.is_multiple_of(usize::from(lanes)) || free_number == place.free;
+                index.block = if is_aligned {
+                    i64::from(lanes)
+                } else {
+                    size as i64
+                };
                 index = index.narrowed(&self.dims);
             }
         }
@@ -220,7 +255,13 @@ impl<'a, 'm> Reader<'a, 'm> {
         for (d, w) in window.iter().enumerate() {
             let size = self.dims[dims.input_spatial[d]];
             let from = window_start(b, w, position[d + 1], element[d]);
-            let (at, valid) = within(b, w.base_dilation, from, size, may_leave(w, output[d], size));
+            let (at, valid) = within(
+                b,
+                w.base_dilation,
+                from,
+                size,
+                may_leave(w, output[d], size),
+            );
             index.at[dims.input_spatial[d]] = at;
             inside = match (inside, valid) {
                 (Some(x), Some(y)) => Some(b.binary(BinaryOp::And, x, y)),

@@ -17,7 +17,12 @@ use crate::shape::Dims;
 /// Whether every result element needs the product's element at its own row-major position only.
 pub(super) fn is_elementwise_after(request: &KernelRequest<'_>, hero: InstrId) -> bool {
     let module = request.module;
-    let count = |id: InstrId| module.shape(id).as_array().map(crate::shape::ArrayShape::element_count);
+    let count = |id: InstrId| {
+        module
+            .shape(id)
+            .as_array()
+            .map(crate::shape::ArrayShape::element_count)
+    };
     setup::roots_of(request).into_iter().all(|root| {
         count(root) == count(hero)
             && value::per_byte(request.results[0].shape.ty) == 1
@@ -42,13 +47,21 @@ fn same_position(request: &KernelRequest<'_>, id: InstrId, hero: InstrId) -> boo
         | Op::ReducePrecision { .. } => true,
         Op::Bitcast | Op::Reshape { .. } => {
             let width = |id: InstrId| {
-                request.module.shape(id).as_array().map(|shape| shape.ty.bit_width())
+                request
+                    .module
+                    .shape(id)
+                    .as_array()
+                    .map(|shape| shape.ty.bit_width())
             };
             width(id) == width(instr.operands[0])
         }
         _ => false,
     };
-    moves_nothing && instr.operands.iter().all(|&o| same_position(request, o, hero))
+    moves_nothing
+        && instr
+            .operands
+            .iter()
+            .all(|&o| same_position(request, o, hero))
 }
 
 /// Whether the hero is among what `id` is computed from.
@@ -91,7 +104,12 @@ impl<'a, 'm> Store<'a, 'm> {
             .map(|(d, _)| d)
             .collect();
         let run = columns.iter().map(|&d| dims[d]).product();
-        Self { body, product, dims, run }
+        Self {
+            body,
+            product,
+            dims,
+            run,
+        }
     }
 
     /// Runs the closure, which builds a block of the kernel.
@@ -105,9 +123,19 @@ impl<'a, 'm> Store<'a, 'm> {
     }
 
     /// Row-major position in the result of an element of the product.
-    fn position(&self, b: &mut KernelBuilder, batch: ExprId, row: ExprId, column: ExprId) -> ExprId {
+    fn position(
+        &self,
+        b: &mut KernelBuilder,
+        batch: ExprId,
+        row: ExprId,
+        column: ExprId,
+    ) -> ExprId {
         let splits = &self.body.el.splits;
-        let has_batch = self.product.output.iter().any(|(axis, _)| *axis == Axis::Batch);
+        let has_batch = self
+            .product
+            .output
+            .iter()
+            .any(|(axis, _)| *axis == Axis::Batch);
         let zero = b.index(0);
         let mut at: Vec<ExprId> = vec![zero; self.dims.len()];
         for axis in [Axis::Batch, Axis::Row, Axis::Column] {
@@ -123,8 +151,16 @@ impl<'a, 'm> Store<'a, 'm> {
             };
             // Without a batch dimension, the batch is the upper part of the features.
             let is_features = dims.len() == 1 && !has_batch && self.product.batch > 1;
-            let size = if axis == Axis::Row { self.product.m } else { self.product.n };
-            let number = if is_features { splits.join(b, batch, number, size as i64) } else { number };
+            let size = if axis == Axis::Row {
+                self.product.m
+            } else {
+                self.product.n
+            };
+            let number = if is_features {
+                splits.join(b, batch, number, size as i64)
+            } else {
+                number
+            };
             let sizes: Dims = dims.iter().map(|&(_, d)| self.dims[d]).collect();
             for (&(_, d), part) in dims.iter().zip(splits.unravel(b, &sizes, number)) {
                 at[d] = part;
@@ -142,9 +178,8 @@ impl<'a, 'm> Store<'a, 'm> {
         sums: ExprId,
     ) {
         let lanes = b.ty(sums).lanes;
-        let together = lanes == 1
-            || self.run.is_multiple_of(usize::from(lanes))
-            || self.run == self.product.n;
+        let together =
+            lanes == 1 || self.run.is_multiple_of(usize::from(lanes)) || self.run == self.product.n;
         if !together {
             for lane in 0..lanes {
                 let sum = b.extract(sums, lane);

@@ -80,21 +80,33 @@ pub(super) fn multiply(
     let many = b.index(STEPS);
     let whole = b.div_const(length, STEPS);
     let whole = b.mul_const(whole, STEPS);
-    let mut sums = b.for_carried((zero, whole, many), &sums, Unroll::Never, |b, k, carried| {
-        let mut sums = carried.to_vec();
-        for u in 0..STEPS {
-            let k = b.add_const(k, u);
-            step(b, k, &mut sums);
-        }
-        sums
-    });
-    let is_exact = b.as_const_index(length).is_some_and(|length| length % STEPS == 0);
-    if !is_exact {
-        sums = b.for_carried((whole, length, one), &sums, Unroll::Never, |b, k, carried| {
+    let mut sums = b.for_carried(
+        (zero, whole, many),
+        &sums,
+        Unroll::Never,
+        |b, k, carried| {
             let mut sums = carried.to_vec();
-            step(b, k, &mut sums);
+            for u in 0..STEPS {
+                let k = b.add_const(k, u);
+                step(b, k, &mut sums);
+            }
             sums
-        });
+        },
+    );
+    let is_exact = b
+        .as_const_index(length)
+        .is_some_and(|length| length % STEPS == 0);
+    if !is_exact {
+        sums = b.for_carried(
+            (whole, length, one),
+            &sums,
+            Unroll::Never,
+            |b, k, carried| {
+                let mut sums = carried.to_vec();
+                step(b, k, &mut sums);
+                sums
+            },
+        );
     }
     sums
 }

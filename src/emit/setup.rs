@@ -23,7 +23,6 @@ use crate::hlo::Op;
 use crate::kernel::BufId;
 use crate::kernel::Buffer;
 use crate::kernel::KernelBuilder;
-use crate::kernel::Scalar;
 use crate::kernel::Space;
 use crate::shape::ArrayShape;
 use crate::shape::Layout;
@@ -183,7 +182,10 @@ impl<'a> Setup<'a> {
             let count = whole.slice.size as usize / ty.byte_width();
             let mut shape = ArrayShape::new(ty, [count]);
             shape.layout = Some(Layout::row_major(1));
-            let shaped = ShapedSlice { slice: whole.slice, shape };
+            let shaped = ShapedSlice {
+                slice: whole.slice,
+                shape,
+            };
             let name = "scratch".to_owned();
             filled = Some(declare(&mut b, request.target, name, &shaped, false, true));
             args.push(shaped);

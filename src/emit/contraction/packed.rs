@@ -46,7 +46,10 @@ pub(super) fn emit(
 
 fn no_scratch(request: &KernelRequest<'_>) -> Box<Diagnostic> {
     let name = &request.name;
-    Diagnostic::internal(codes::INTERNAL, format!("`{name}` was given no memory to pack into"))
+    Diagnostic::internal(
+        codes::INTERNAL,
+        format!("`{name}` was given no memory to pack into"),
+    )
 }
 
 /// The panel count of one batch.

@@ -27,6 +27,7 @@ use crate::kernel::Space;
 use crate::shape::ArrayShape;
 use crate::shape::Layout;
 use crate::shape::PrimitiveType;
+use crate::target::GpuSpec;
 use crate::target::Target;
 
 /// A kernel under construction.
@@ -120,6 +121,12 @@ fn alignment(target: &Target, slice: &Slice) -> u64 {
     base.min(1 << slice.offset.trailing_zeros().min(12))
 }
 
+/// Whether a GPU has few `f64` units: all but the first of each data centre generation.
+fn slow_double(gpu: &GpuSpec) -> bool {
+    let (major, minor) = (gpu.capability.major, gpu.capability.minor);
+    !(minor == 0 && (6..12).contains(&major))
+}
+
 impl<'a> Setup<'a> {
     /// Declares the parameters of a request's kernel.
     pub fn new(request: &KernelRequest<'a>) -> Self {
@@ -134,6 +141,7 @@ impl<'a> Setup<'a> {
     /// One of several kernels of a request, with the buffers that part touches.
     pub fn part(request: &KernelRequest<'a>, name: &str, part: Part) -> Self {
         let mut b = KernelBuilder::new(name);
+        b.set_slow_double(request.target.gpu().is_some_and(slow_double));
         let mut args: Vec<ShapedSlice> = Vec::new();
         let mut known: Vec<BufId> = Vec::new();
         let mut sources = BTreeMap::new();

@@ -47,6 +47,7 @@ pub struct KernelBuilder {
     buffers: Arena<BufId, Buffer>,
     exprs: Arena<ExprId, Expr>,
     frames: Vec<Frame>,
+    slow_double: bool,
 }
 
 impl KernelBuilder {
@@ -58,7 +59,18 @@ impl KernelBuilder {
             buffers: Arena::new(),
             exprs: Arena::new(),
             frames,
+            slow_double: false,
         }
+    }
+
+    /// Says that the target computes in `f64` at a small part of its speed in `f32`.
+    pub fn set_slow_double(&mut self, slow: bool) {
+        self.slow_double = slow;
+    }
+
+    /// Whether functions of `f32` should stay away from `f64` arithmetic.
+    pub fn slow_double(&self) -> bool {
+        self.slow_double
     }
 
     /// Adds a buffer. Parameters come first, in argument order.

@@ -140,9 +140,7 @@ impl Scope<'_> {
         let x = self.at_least(x, low);
         let (k, r) = self.reduce_exp(x);
         let e = self.exp_reduced(r);
-        let half = self.int_c(BinaryOp::AShr, k, 1);
-        let rest = self.int(BinaryOp::Sub, k, half);
-        let (half, rest) = (self.exp2_int(half), self.exp2_int(rest));
+        let (half, rest) = self.exp2_halves(k);
         (self.mul(e, half), rest)
     }
 
@@ -213,10 +211,13 @@ impl Scope<'_> {
         } else {
             0x3f35_04f3
         };
+        // The offset is positive, so that a logical shift does; vectors lack the other for 64 bits.
         let bits = self.bits(x);
-        let offset = self.int_c(BinaryOp::Sub, bits, root);
         let shift = i64::from(self.fraction_bits());
-        let k = self.int_c(BinaryOp::AShr, offset, shift);
+        let bias = self.bias();
+        let offset = self.int_c(BinaryOp::Add, bits, (bias << shift) - root);
+        let k = self.int_c(BinaryOp::LShr, offset, shift);
+        let k = self.int_c(BinaryOp::Sub, k, bias);
         let high = self.int_c(BinaryOp::Shl, k, shift);
         let m = self.int(BinaryOp::Sub, bits, high);
         (k, self.from_bits(m))

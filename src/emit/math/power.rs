@@ -1,7 +1,8 @@
 //! Powers, roots and the remainder.
 //!
-//! `pow`: the logarithm as a sum of two floats (the first two terms of its series in double
-//! precision, the rest in single), times the exponent in the same form, then `exp`. `cbrt`: a guess
+//! `pow`: the logarithm as a sum of two floats (the first two terms of its series to twice the
+//! precision, the rest to one), times the exponent in the same form, then `exp`; for `f32` where
+//! `f64` is fast, the same in plain `f64`. `cbrt`: a guess
 //! from the bits, Halley's iteration, and a last step from an exact residual. The remainder is
 //! exact: quotients are taken off as many bits at a time as one fused operation takes off exactly.
 
@@ -9,7 +10,9 @@ use crate::emit::math::scope::Double;
 use crate::emit::math::scope::Scope;
 use crate::emit::math::scope::V;
 use crate::kernel::BinaryOp;
+use crate::kernel::CastOp;
 use crate::kernel::CmpOp;
+use crate::kernel::Scalar;
 use crate::kernel::UnaryOp;
 
 /// `(log((1 + s) / (1 - s)) - 2 s - 2/3 s^3) / s^5` in `s^2`, for arguments in [√½, √2].
@@ -29,6 +32,21 @@ const LOG_TAIL_F64: &[f64] = &[
     0.117_770_320_952_354_93,
     0.102_831_939_129_789_94,
     0.119_973_771_492_754_98,
+];
+
+/// The logarithm's series and `(e^r - 1 - r) / r^2`, to the precision that an `f32` result needs.
+const LOG_BY_F64: &[f64] = &[
+    0.666_666_656_406_446_7,
+    0.400_003_360_429_953_5,
+    0.285_372_620_610_971_7,
+    0.235_829_490_814_529_59,
+];
+const EXP_BY_F64: &[f64] = &[
+    0.499_999_934_588_287_9,
+    0.166_665_206_061_783_2,
+    0.041_668_383_654_574_47,
+    0.008_368_718_280_623_966,
+    0.001_381_485_166_904_949_7,
 ];
 
 impl Scope<'_> {
@@ -141,9 +159,47 @@ impl Scope<'_> {
         self.double_add(whole, log_m)
     }
 
-    /// `x^y` with the special cases of C.
-    pub(super) fn pow(&mut self, x: V, y: V) -> V {
-        let size = self.abs(x);
+    /// `x^y` for positive finite `x`, of `f32` by way of `f64`, where nothing has to be split.
+    fn pow_by_f64(&mut self, x: V, y: V) -> V {
+        let wide = self.ty.with_scalar(Scalar::F64);
+        let x = self.b.cast(CastOp::FpExt, x, Scalar::F64);
+        let y = self.b.cast(CastOp::FpExt, y, Scalar::F64);
+        let mut s = Scope {
+            b: &mut *self.b,
+            ty: wide,
+        };
+        let (k, m) = s.split_normal(x);
+        let k = s.exponent_to_float(k);
+        let (f, below) = (s.shift(m, -1.0), s.shift(m, 1.0));
+        let t = s.div(f, below);
+        let z = s.mul(t, t);
+        let p = s.poly(z, LOG_BY_F64);
+        let two = s.c(2.0);
+        let p = s.fma(z, p, two);
+        let ln2 = s.c(std::f64::consts::LN_2);
+        let log = s.mul(t, p);
+        let log = s.fma(k, ln2, log);
+        let power = s.mul(y, log);
+        // Beyond these the result is infinite or zero.
+        let (low, high) = (s.c(-150.0), s.c(130.0));
+        let power = s.at_most(power, high);
+        let power = s.at_least(power, low);
+        let (k, k_int) = s.round_magic(power, std::f64::consts::LOG2_E);
+        let r = s.fnma(k, ln2, power);
+        let p = s.poly(r, EXP_BY_F64);
+        let square = s.mul(r, r);
+        let e = s.fma(square, p, r);
+        let e = s.shift(e, 1.0);
+        let unit = s.exp2_int(k_int);
+        let e = s.mul(e, unit);
+        self.b.cast(CastOp::FpTrunc, e, Scalar::F32)
+    }
+
+    /// `x^y` for positive finite `x`.
+    fn pow_positive(&mut self, size: V, y: V) -> V {
+        if !self.is_double() && !self.b.slow_double() {
+            return self.pow_by_f64(size, y);
+        }
         let log = self.log_double(size);
         // Larger exponents overflow or vanish in any case, but for logarithms near zero.
         let most = self.c(if self.is_double() { 1e300 } else { 1e37 });
@@ -159,7 +215,13 @@ impl Scope<'_> {
             high: self.select(finite, sum.high, p.high),
             low: sum.low,
         };
-        let result = self.exp_double(product);
+        self.exp_double(product)
+    }
+
+    /// `x^y` with the special cases of C.
+    pub(super) fn pow(&mut self, x: V, y: V) -> V {
+        let size = self.abs(x);
+        let result = self.pow_positive(size, y);
         let (odd, whole) = self.parity(y);
         let result = self.pow_ends(y, size, result);
         // A negative base: NaN, or the sign of an odd power.

@@ -269,11 +269,19 @@ impl<'b> Scope<'b> {
     }
     /// `x * 2^k`, right also where the factor or the result is not normal.
     pub(super) fn ldexp(&mut self, x: V, k: V) -> V {
-        let half = self.int_c(BinaryOp::AShr, k, 1);
-        let rest = self.int(BinaryOp::Sub, k, half);
-        let (half, rest) = (self.exp2_int(half), self.exp2_int(rest));
+        let (half, rest) = self.exp2_halves(k);
         let x = self.mul(x, half);
         self.mul(x, rest)
+    }
+    /// `2^k` as a product of two factors of about the same size.
+    pub(super) fn exp2_halves(&mut self, k: V) -> (V, V) {
+        // A logical shift of a positive number: 64-bit vectors lack the arithmetic one.
+        let offset = if self.is_double() { 4096 } else { 512 };
+        let positive = self.int_c(BinaryOp::Add, k, offset);
+        let half = self.int_c(BinaryOp::LShr, positive, 1);
+        let half = self.int_c(BinaryOp::Sub, half, offset / 2);
+        let rest = self.int(BinaryOp::Sub, k, half);
+        (self.exp2_int(half), self.exp2_int(rest))
     }
     /// The nearest whole number of a float below 2^22 (2^51) in magnitude, as a float and as an
     /// integer. A sum with `1.5 * 2^23` has the whole number in its lowest bits.

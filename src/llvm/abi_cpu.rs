@@ -25,12 +25,13 @@ const ARGUMENTS: u64 = 24;
 /// Size of one argument.
 const ARGUMENT_BYTES: u64 = 16;
 
-/// Lowers a kernel to a function of the module.
+/// Lowers a kernel to a function of the module, which answers to further names too.
 pub(super) fn lower<'a, 'ctx: 'a>(
     context: &'ctx Context,
     module: &'a Module<'ctx>,
     kernel: &'a Kernel,
     machine: &'a Machine,
+    names: impl Iterator<Item = &'a str>,
 ) -> Result<()> {
     let ir = Ir::function(
         context,
@@ -68,6 +69,9 @@ pub(super) fn lower<'a, 'ctx: 'a>(
     lower.body()?;
     let null = lower.ir.zero(lower.ir.ptr(0));
     lower.ir.ret(Some(null));
+    for name in names {
+        lower.ir.alias(name);
+    }
     Ok(())
 }
 

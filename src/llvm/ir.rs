@@ -550,6 +550,18 @@ impl<'m> Ir<'m> {
     pub(super) fn param(&self, index: usize) -> Val {
         Val(llvm!(LLVMGetParam(self.function, index as u32)))
     }
+    /// Gives the function a further name.
+    pub(super) fn alias(&self, name: &str) {
+        let name = cstring(name);
+        let ty = llvm!(LLVMGlobalGetValueType(self.function));
+        llvm!(LLVMAddAlias2(
+            self.module,
+            ty,
+            0,
+            self.function,
+            name.as_ptr()
+        ));
+    }
     /// Sets the calling convention by its number.
     pub(super) fn set_call_convention(&self, number: u32) {
         llvm!(LLVMSetFunctionCallConv(self.function, number));

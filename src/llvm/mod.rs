@@ -16,6 +16,7 @@ pub mod object;
 mod optimize;
 mod pool;
 pub mod ptxas;
+mod same;
 mod session;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -35,6 +36,7 @@ use crate::llvm::optimize::Session;
 use crate::llvm::optimize::Written;
 use crate::llvm::ptxas::Ptxas;
 use crate::llvm::ptxas::Usage;
+use crate::llvm::same::Group;
 use crate::llvm::session::Machine;
 use crate::target::Target;
 
@@ -93,7 +95,8 @@ pub struct ImageText {
 /// The code of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compiled {
-    /// Images in the order of the kernels.
+    /// Images in the order of the kernels; on a CPU kernels that are equal but for the name share
+    /// code.
     pub images: Vec<KernelImage>,
     /// Texts that were asked for, by image.
     pub texts: Vec<ImageText>,
@@ -115,17 +118,18 @@ pub fn compile(kernels: &[Kernel], target: &Target, options: &Options) -> Result
             return Err(Box::new(found));
         }
     }
-    let modules = split(kernels, target);
+    let groups = same::group(kernels, target);
+    let modules = split(&groups, target);
     let count = modules.len();
-    let (kernels, owned_target, wants) = (kernels.to_vec(), target.clone(), options.clone());
+    let (owned_target, wants) = (target.clone(), options.clone());
     let thread_target = target.clone();
     let pieces = pool::run(
         count,
         options.jobs,
         move || Session::new(&thread_target),
         move |session, piece| {
-            let kernels = &kernels[modules[piece].clone()];
-            compile_module(session, piece, kernels, &owned_target, &wants)
+            let groups = &groups[modules[piece].clone()];
+            compile_module(session, piece, groups, &owned_target, &wants)
         },
     )?;
     let mut compiled = Compiled::default();
@@ -188,15 +192,15 @@ pub fn constants_image(constants: &[(String, u64)], target: &Target) -> Result<K
     })
 }
 
-/// Ranges of kernels that share a module: one each on a GPU, where every kernel travels alone.
-fn split(kernels: &[Kernel], target: &Target) -> Vec<Range<usize>> {
+/// Ranges of groups that share a module: one each on a GPU, where every kernel travels alone.
+fn split(kernels: &[Group], target: &Target) -> Vec<Range<usize>> {
     if target.gpu().is_some() {
         return (0..kernels.len()).map(|i| i..i + 1).collect();
     }
     let mut modules = Vec::new();
     let (mut first, mut values) = (0, 0);
     for (i, kernel) in kernels.iter().enumerate() {
-        let size = kernel.exprs.len();
+        let size = kernel.kernel.exprs.len();
         let full = i - first >= KERNELS_PER_MODULE || values + size > VALUES_PER_MODULE;
         if i > first && full {
             modules.push(first..i);
@@ -218,27 +222,28 @@ struct Piece {
 fn compile_module(
     session: &Session,
     number: usize,
-    kernels: &[Kernel],
+    groups: &[Group],
     target: &Target,
     options: &Options,
 ) -> Result<Piece> {
     let name = match target.gpu() {
-        Some(_) => kernels[0].name.clone(),
+        Some(_) => groups[0].kernel.name.clone(),
         None => format!("kernels_{number}"),
     };
-    let written = session.compile(&name, kernels, options.llvm_ir, options.assembly)?;
-    let ids: Vec<KernelId> = kernels.iter().map(|k| k.id).collect();
+    let written = session.compile(&name, groups, options.llvm_ir, options.assembly)?;
+    let ids: Vec<KernelId> = groups.iter().flat_map(Group::ids).collect();
+    let names: Vec<&str> = groups.iter().flat_map(Group::names).collect();
     let mut texts = Vec::new();
     texts.extend(written.llvm_ir.clone().map(|t| (TextKind::LlvmIr, t)));
     texts.extend(written.assembly.clone().map(|t| (TextKind::Assembly, t)));
     let (code, usage) = match target.gpu() {
         None => {
-            object::check_object(&written.code, kernels, Machine::new(target).isa)?;
+            object::check_object(&written.code, &names, Machine::new(target).isa)?;
             (Code::Elf(written.code), Vec::new())
         }
         Some(gpu) => {
             let sm_name = gpu.capability.sm_name();
-            finish_ptx(written, kernels, &sm_name, options, &mut texts)?
+            finish_ptx(written, &names, &sm_name, options, &mut texts)?
         }
     };
     let image = KernelImage {
@@ -255,14 +260,14 @@ fn compile_module(
 
 fn finish_ptx(
     written: Written,
-    kernels: &[Kernel],
+    names: &[&str],
     sm_name: &str,
     options: &Options,
     texts: &mut Vec<(TextKind, String)>,
 ) -> Result<(Code, Vec<Usage>)> {
     let ptx = String::from_utf8(written.code)
         .map_err(|_| Diagnostic::internal(codes::OBJECT_CHECK, "the PTX is not UTF-8"))?;
-    object::check_ptx(&ptx, kernels)?;
+    object::check_ptx(&ptx, names)?;
     if options.assembly {
         texts.push((TextKind::Ptx, ptx.clone()));
     }

@@ -14,7 +14,6 @@ use object::elf;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
-use crate::kernel::Kernel;
 use crate::llvm::session::Isa;
 
 /// The functions that kernels may call; a subset of what XLA's own loader resolves.
@@ -51,7 +50,7 @@ fn refuse(message: String) -> Box<Diagnostic> {
 }
 
 /// Checks an object that should define the kernels.
-pub(super) fn check_object(bytes: &[u8], kernels: &[Kernel], isa: Isa) -> Result<()> {
+pub(super) fn check_object(bytes: &[u8], kernels: &[&str], isa: Isa) -> Result<()> {
     let file = object::File::parse(bytes)
         .map_err(|e| refuse(format!("LLVM wrote an object that cannot be read: {e}")))?;
     let mut defined = Vec::new();
@@ -67,10 +66,9 @@ pub(super) fn check_object(bytes: &[u8], kernels: &[Kernel], isa: Isa) -> Result
         }
     }
     for kernel in kernels {
-        if !defined.contains(&kernel.name.as_str()) {
+        if !defined.contains(kernel) {
             return Err(refuse(format!(
-                "the object does not define kernel `{}`",
-                kernel.name
+                "the object does not define kernel `{kernel}`"
             )));
         }
     }
@@ -113,14 +111,11 @@ fn check_section(section: &object::Section<'_, '_>, allowed: &[u32]) -> Result<(
 }
 
 /// Checks PTX that should define the kernels.
-pub(super) fn check_ptx(text: &str, kernels: &[Kernel]) -> Result<()> {
+pub(super) fn check_ptx(text: &str, kernels: &[&str]) -> Result<()> {
     for kernel in kernels {
-        let entry = format!(".visible .entry {}(", kernel.name);
+        let entry = format!(".visible .entry {kernel}(");
         if !text.contains(&entry) {
-            return Err(refuse(format!(
-                "the PTX does not define kernel `{}`",
-                kernel.name
-            )));
+            return Err(refuse(format!("the PTX does not define kernel `{kernel}`")));
         }
     }
     match text.lines().find(|line| line.contains(".extern .func")) {

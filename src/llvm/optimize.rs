@@ -12,10 +12,10 @@ use inkwell::targets::TargetTriple;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
-use crate::kernel::Kernel;
 use crate::llvm::abi_cpu;
 use crate::llvm::abi_gpu;
 use crate::llvm::pool;
+use crate::llvm::same::Group;
 use crate::llvm::session;
 use crate::llvm::session::Isa;
 use crate::llvm::session::Machine;
@@ -56,7 +56,7 @@ impl Session {
     pub(super) fn compile(
         &self,
         name: &str,
-        kernels: &[Kernel],
+        groups: &[Group],
         want_ir: bool,
         want_assembly: bool,
     ) -> Result<Written> {
@@ -65,11 +65,13 @@ impl Session {
         let module = context.create_module(name);
         module.set_triple(&TargetTriple::create(&self.triple));
         module.set_data_layout(&self.target_machine.get_target_data().get_data_layout());
-        for kernel in kernels {
+        for group in groups {
+            let kernel = &group.kernel;
             match self.machine.isa {
                 Isa::Ptx => abi_gpu::lower(&context, &module, kernel, &self.machine)?,
                 Isa::X86 | Isa::AArch64 => {
-                    abi_cpu::lower(&context, &module, kernel, &self.machine)?;
+                    let names = group.others.iter().map(|(_, name)| name.as_str());
+                    abi_cpu::lower(&context, &module, kernel, &self.machine, names)?;
                 }
             }
         }

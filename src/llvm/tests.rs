@@ -497,6 +497,10 @@ fn bytes_do_not_depend_on_the_number_of_threads() {
     let kernels: Vec<Kernel> = (0..40)
         .map(|i| {
             let mut kernel = everything(if i % 2 == 0 { 4 } else { 8 });
+            kernel
+                .buffers
+                .values_mut()
+                .for_each(|b| b.align = 64 << (i / 2));
             kernel.id = KernelId::from_index(i);
             kernel.name = format!("k{i}");
             kernel
@@ -710,6 +714,7 @@ fn kernels_keep_their_order_over_modules() {
     let kernels: Vec<Kernel> = (0..30)
         .map(|i| {
             let mut kernel = everything(1);
+            kernel.buffers.values_mut().for_each(|b| b.align = 1 << i);
             kernel.id = KernelId::from_index(i);
             kernel.name = format!("k{i}");
             kernel
@@ -726,4 +731,36 @@ fn kernels_keep_their_order_over_modules() {
         .flat_map(|image| image.kernels.iter().map(|id| id.index()))
         .collect();
     assert_eq!(ids, (0..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn equal_kernels_share_code_under_all_their_names() {
+    let named = |i: usize, kernel: Kernel| {
+        let (id, name) = (KernelId::from_index(i), format!("k{i}"));
+        Kernel { id, name, ..kernel }
+    };
+    let kernels: Vec<Kernel> = [4, 8, 4, 4]
+        .into_iter()
+        .enumerate()
+        .map(|(i, lanes)| named(i, everything(lanes)))
+        .collect();
+    let options = Options {
+        assembly: true,
+        ..Options::default()
+    };
+    let compiled = compile(&kernels, &testing::x86_v3(), &options).expect("compiles");
+    let ids: Vec<usize> = compiled.images[0]
+        .kernels
+        .iter()
+        .map(|id| id.index())
+        .collect();
+    assert_eq!(ids, [0, 2, 3, 1]);
+    let text = &compiled.texts[0].text;
+    assert!(
+        text.contains("k2 = k0") || text.contains(".set k2, k0"),
+        "{text}"
+    );
+    // A GPU's kernels travel alone.
+    let compiled = compile(&kernels, &gpus()[0], &Options::default()).expect("compiles");
+    assert_eq!(compiled.images.len(), 4);
 }

@@ -1,1 +1,106 @@
-//! Room `cli`.
+//! The command line: arguments, files, progress, exit codes. The only room that reads and writes
+//! files, looks at the clock and prints.
+
+mod args;
+mod exit;
+mod files;
+mod programs;
+#[cfg(feature = "compiler")]
+mod progress;
+mod report;
+mod results;
+mod signals;
+mod tools;
+
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use clap::Parser;
+
+use crate::cli::args::Cli;
+use crate::cli::args::Verb;
+use crate::cli::exit::Outcome;
+use crate::cli::files::Unfinished;
+use crate::cli::report::Reporter;
+
+/// What verbs need of the process.
+struct Context {
+    reporter: Reporter,
+    unfinished: Unfinished,
+}
+
+/// Runs the program on the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let context = Context {
+        reporter: Reporter::new(&cli.global),
+        unfinished: Unfinished::default(),
+    };
+    signals::watch(context.unfinished.clone());
+    // The first panic is told once, at the end, not in the middle of a progress line.
+    let panics: Arc<OnceLock<String>> = Arc::default();
+    let first = Arc::clone(&panics);
+    std::panic::set_hook(Box::new(move |info| {
+        first.get_or_init(|| info.to_string());
+    }));
+    let run = AssertUnwindSafe(|| dispatch(cli.verb, &context));
+    match catch_unwind(run) {
+        Ok(Ok(())) => ExitCode::from(exit::OK),
+        Ok(Err(failure)) => {
+            context.reporter.failure(&failure);
+            if failure.code() == exit::INTERNAL {
+                ask_for_a_report(panics.get().map(String::as_str));
+            }
+            ExitCode::from(failure.code())
+        }
+        Err(_) => {
+            ask_for_a_report(panics.get().map(String::as_str));
+            ExitCode::from(exit::INTERNAL)
+        }
+    }
+}
+
+/// Help and version are printed to standard output, everything else is a usage error.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Standard output or error may be gone; the exit code tells all the same.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() {
+        exit::USAGE
+    } else {
+        exit::OK
+    })
+}
+
+fn dispatch(verb: Verb, context: &Context) -> Outcome {
+    match verb {
+        #[cfg(feature = "compiler")]
+        Verb::Compile(args) => programs::compile(&args, context),
+        #[cfg(feature = "cpu")]
+        Verb::Run(args) => results::run(&args, context),
+        #[cfg(feature = "reference")]
+        Verb::Eval(args) => results::eval(&args, context),
+        Verb::Inspect(args) => tools::inspect(&args, context),
+        Verb::Verify(args) => tools::verify(&args, context),
+        #[cfg(feature = "cpu")]
+        Verb::Bench(args) => results::bench(&args, context),
+        Verb::Targets => tools::targets(context),
+        Verb::Explain(args) => tools::explain(&args, context),
+    }
+}
+
+fn ask_for_a_report(panic: Option<&str>) {
+    if let Some(text) = panic {
+        report::to_stderr(&format!("internal error: {text}\n"));
+    }
+    report::to_stderr(concat!(
+        "This is a fault of xla-aot ",
+        env!("CARGO_PKG_VERSION"),
+        ", not of your program. Please report it, with the command line and the input file.\n"
+    ));
+}

@@ -10,6 +10,8 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
+use crate::bundle;
+use crate::driver::emitted;
 use crate::driver::emitted::EmitKind;
 use crate::driver::emitted::Emitted;
 use crate::driver::observe::Observer;
@@ -19,9 +21,8 @@ use crate::emit::program::Program;
 use crate::executable::Code;
 use crate::executable::Executable;
 use crate::executable::KernelEntry;
-use crate::executable::TargetNeeds;
+use crate::executable::KernelImage;
 use crate::executable::check;
-use crate::executable::print;
 use crate::front;
 use crate::front::InputFormat;
 use crate::hlo;
@@ -36,8 +37,6 @@ use crate::passes::Changed;
 use crate::passes::PassObserver;
 use crate::schedule;
 use crate::schedule::Scheduled;
-use crate::target::CapabilitySuffix;
-use crate::target::DeviceSpec;
 use crate::target::Target;
 use crate::wire;
 
@@ -184,7 +183,14 @@ pub fn compile(
         hlo::verify::check(&module)?;
         Ok::<_, Box<Diagnostic>>(module)
     })?;
-    build(module, options, observer)
+    let mut compiled = build(module, options, observer)?;
+    if let Some(executable) = &compiled.executable {
+        let bytes = step(observer, "bundle", |_| {
+            bundle::write(executable, bundle::WriteOptions::default())
+        })?;
+        compiled.bundle = Some(bytes);
+    }
+    Ok(compiled)
 }
 
 /// Compiles a module that has been read and verified to a program that is not yet a bundle.
@@ -253,7 +259,7 @@ pub fn build(
     let executable = step(observer, "executable", |_| {
         assemble(&scheduled, program, code, options)
     })?;
-    let thunks = || thunks(&executable);
+    let thunks = || emitted::thunks(&executable);
     compiled.text(options, EmitKind::Thunks, thunks);
     dump(observer, "thunks.txt", thunks);
     compiled.executable = Some(executable);
@@ -291,15 +297,6 @@ impl Compiled {
             }
         }
     }
-}
-
-/// The thunks of a program as text.
-pub fn thunks(executable: &Executable) -> String {
-    let name = |id| {
-        let kernel = executable.kernels.get(id);
-        kernel.map_or_else(|| format!("{id:?}"), |kernel| kernel.name.clone())
-    };
-    print::thunks(&executable.thunks, &name)
 }
 
 fn suffix(code: &Code) -> &'static str {
@@ -368,15 +365,22 @@ fn assemble(
     code: llvm::Compiled,
     options: &CompileOptions,
 ) -> Result<Executable> {
-    let module = &scheduled.module;
+    // The module travels with the names of its parameters, as the signature has them.
+    let mut module = scheduled.module.clone();
+    module.config.entry_layout = Some(program.signature.program.clone());
+    let target = &options.target;
+    let layout = match target.cpu() {
+        Some(_) => llvm::data_layout(target)?,
+        None => String::new(),
+    };
     let kernels = program.kernels.iter().map(|kernel| KernelEntry {
         name: kernel.name.clone(),
         arity: Some(kernel.params().count()),
         is_comparator: false,
     });
-    let executable = Executable {
+    let mut executable = Executable {
         name: module.name.clone(),
-        needs: needs(&options.target)?,
+        needs: wire::target::needs(target, &layout)?,
         signature: program.signature,
         allocs: program.allocs,
         constants: program.constants,
@@ -384,10 +388,15 @@ fn assemble(
         kernels: kernels.collect(),
         images: code.images,
         logical: program.logical,
-        hlo: wire::hlo::encode_module_with_config(module),
+        hlo: wire::hlo::encode_module_with_config(&module),
         replicas: options.replicas.max(1),
         partitions: options.partitions.max(1),
     };
+    if target.gpu().is_some() && !executable.constants.is_empty() {
+        executable
+            .images
+            .push(constants_image(&executable, target)?);
+    }
     match check::check(&executable).into_iter().next() {
         None => Ok(executable),
         Some(finding) => {
@@ -397,31 +406,16 @@ fn assemble(
     }
 }
 
-/// What the machine that runs the program must have.
-fn needs(target: &Target) -> Result<TargetNeeds> {
-    Ok(match &target.device {
-        DeviceSpec::Cpu(cpu) => TargetNeeds::Cpu {
-            triple: cpu.triple.clone(),
-            cpu: cpu.llvm_cpu.clone(),
-            features: wire::target::signed(cpu),
-            data_layout: llvm::data_layout(target)?,
-        },
-        DeviceSpec::Gpu(gpu) => TargetNeeds::Cuda {
-            major: gpu.capability.major.cast_signed(),
-            minor: gpu.capability.minor.cast_signed(),
-            feature_extension: match gpu.capability.suffix {
-                CapabilitySuffix::None => 1,
-                CapabilitySuffix::Accelerated => 2,
-                CapabilitySuffix::Family => 3,
-            },
-            host_triple: gpu.host.triple.clone(),
-            host_cpu: gpu.host.cpu.clone(),
-            host_features: gpu.host.features.clone(),
-            abi_version: Vec::new(),
-            target_config: gpu.config_proto.clone(),
-            platform_version: gpu.platform_version.clone(),
-        },
-    })
+/// The image that gives a GPU program's constants their memory.
+fn constants_image(executable: &Executable, target: &Target) -> Result<KernelImage> {
+    let constants = executable.constants.values();
+    let symbols: Vec<(String, u64)> = constants
+        .map(|constant| {
+            let symbol = crate::executable::constant_symbol(&constant.name);
+            (symbol, constant.bytes.len() as u64)
+        })
+        .collect();
+    llvm::constants_image(&symbols, target)
 }
 
 #[cfg(all(test, feature = "cpu"))]

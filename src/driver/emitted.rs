@@ -1,5 +1,8 @@
 //! By-products of a compilation and parts of a bundle: their kinds and file names.
 
+use crate::executable::Executable;
+use crate::executable::print;
+
 /// What can be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EmitKind {
@@ -76,4 +79,13 @@ pub struct Emitted {
     pub kind: EmitKind,
     /// Its content.
     pub content: Vec<u8>,
+}
+
+/// The thunks of a program as text.
+pub fn thunks(executable: &Executable) -> String {
+    let name = |id| {
+        let kernel = executable.kernels.get(id);
+        kernel.map_or_else(|| format!("{id:?}"), |kernel| kernel.name.clone())
+    };
+    print::thunks(&executable.thunks, &name)
 }

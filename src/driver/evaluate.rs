@@ -1,6 +1,7 @@
 //! Running a program on the reference evaluator.
 
 use crate::base::Result;
+use crate::bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
 use crate::eval;
@@ -8,6 +9,7 @@ use crate::hlo;
 use crate::hlo::Module;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
+use crate::wire;
 
 /// A program the evaluator can run.
 pub struct Evaluation {
@@ -15,12 +17,18 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Reads a program, in the format of that name or the one its content shows.
+    /// Reads a program, in the format of that name or the one its content shows, or takes the module
+    /// out of a bundle.
     ///
     /// # Errors
     /// What the reader gives.
     pub fn open(program: &[u8], format: Option<&str>) -> Result<Self> {
-        let module = read_program(program, format)?;
+        let module = if format.is_none() && bundle::is_bundle(program) {
+            let bundle = bundle::read(program)?;
+            wire::hlo::decode_module_with_config(&bundle.executable.hlo)?
+        } else {
+            read_program(program, format)?
+        };
         hlo::verify::check(&module)?;
         Ok(Self { module })
     }
@@ -46,7 +54,7 @@ impl Evaluation {
     /// # Errors
     /// `XA8007` for what the evaluator lacks.
     pub fn run_leaves(&self, leaves: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
-        let program = self.module.entry_layout();
+        let program = self.module.program_shape(self.module.entry);
         let arguments = arrays::arguments(&program.parameters, leaves);
         let result = eval::evaluate(&self.module, &arguments)?;
         let mut out = Vec::new();

@@ -7,8 +7,13 @@ pub mod emitted;
 #[cfg(feature = "reference")]
 pub mod evaluate;
 pub mod explain;
+mod host;
+pub mod inspect;
 pub mod observe;
+#[cfg(feature = "cpu")]
+pub mod run;
 pub mod targets;
+pub mod verify;
 
 pub use crate::literal::compare::Tolerance;
 pub use crate::target::HostMachine;

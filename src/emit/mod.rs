@@ -12,7 +12,6 @@ pub mod thunks;
 
 pub mod bits;
 pub mod concat;
-pub mod contraction;
 pub mod convert;
 pub mod cost;
 pub mod cuts;
@@ -48,5 +47,3 @@ pub use request::Step;
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod workitems;

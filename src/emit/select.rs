@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::base::Result;
 use crate::emit::concat;
-use crate::emit::contraction;
 use crate::emit::elemental::array;
 use crate::emit::loop_;
 use crate::emit::reduce;
@@ -33,9 +32,6 @@ pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
         if let Some(emitted) = update_slice::emit(request)? {
             return Ok(emitted);
         }
-    }
-    if let Some(emitted) = contraction::emit(request)? {
-        return Ok(emitted);
     }
     if let [root] = roots[..]
         && matches!(op(root), Op::Concatenate { .. })

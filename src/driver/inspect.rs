@@ -1,0 +1,94 @@
+//! Showing what a bundle holds, and taking parts out of it.
+
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::bundle;
+use crate::bundle::Bundle;
+use crate::driver::emitted;
+use crate::driver::emitted::EmitKind;
+use crate::driver::emitted::Emitted;
+use crate::executable::Code;
+
+/// A bundle that is looked at.
+pub struct Inspection {
+    bundle: Bundle,
+}
+
+impl Inspection {
+    /// Reads a bundle.
+    ///
+    /// # Errors
+    /// `XA7001` to `XA7003`.
+    pub fn open(bytes: &[u8]) -> Result<Self> {
+        let bundle = bundle::read(bytes)?;
+        Ok(Self { bundle })
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        bundle::describe::text(&self.bundle)
+    }
+
+    /// For programs.
+    pub fn json(&self) -> String {
+        format!("{}\n", bundle::describe::json(&self.bundle))
+    }
+
+    /// Parts of one kind.
+    ///
+    /// # Errors
+    /// `XA7003` when bundles do not hold that kind.
+    pub fn emit(&self, kind: EmitKind) -> Result<Vec<Emitted>> {
+        let executable = &self.bundle.executable;
+        let text = |text: String| {
+            let content = text.into_bytes();
+            Ok(vec![Emitted { kind, content }])
+        };
+        match kind {
+            EmitKind::Hlo => text(self.hlo()?),
+            EmitKind::Thunks => text(emitted::thunks(executable)),
+            EmitKind::Obj | EmitKind::Ptx | EmitKind::Cubin => {
+                let images = executable.images.iter();
+                let images = images.filter(|image| is_kind(&image.code, kind));
+                let parts: Vec<_> = images
+                    .map(|image| Emitted {
+                        kind,
+                        content: image.code.bytes().to_vec(),
+                    })
+                    .collect();
+                if parts.is_empty() {
+                    return Err(absent(kind));
+                }
+                Ok(parts)
+            }
+            EmitKind::Buffers | EmitKind::LlvmIr | EmitKind::Asm => {
+                Err(absent(kind).help("compile the program again with this --emit"))
+            }
+        }
+    }
+
+    #[cfg(feature = "reference")]
+    fn hlo(&self) -> Result<String> {
+        let module = crate::wire::hlo::decode_module_with_config(&self.bundle.executable.hlo)?;
+        Ok(crate::hlo::print::module(&module))
+    }
+
+    #[cfg(not(feature = "reference"))]
+    fn hlo(&self) -> Result<String> {
+        Err(absent(EmitKind::Hlo).note("this program was built without the `reference` feature"))
+    }
+}
+
+fn is_kind(code: &Code, kind: EmitKind) -> bool {
+    match code {
+        Code::Elf(_) => kind == EmitKind::Obj,
+        Code::Ptx(_) => kind == EmitKind::Ptx,
+        Code::Cubin(_) => kind == EmitKind::Cubin,
+    }
+}
+
+fn absent(kind: EmitKind) -> Box<Diagnostic> {
+    let message = format!("the bundle holds no {}", kind.name());
+    Diagnostic::unsupported(codes::BUNDLE_UNSUPPORTED, message)
+}

@@ -1,0 +1,154 @@
+//! Verifying a bundle, in three depths: its rules and this host; its results against recorded ones;
+//! its results against the reference evaluator's, computed from the module it carries.
+
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::Severity;
+use crate::base::codes;
+use crate::bundle;
+use crate::bundle::Bundle;
+use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Verdict;
+use crate::driver::host;
+use crate::executable::check;
+#[cfg(feature = "cpu")]
+use crate::literal::ArrayLiteral;
+use crate::literal::compare::Tolerance;
+#[cfg(all(feature = "cpu", feature = "reference"))]
+use crate::literal::device_form;
+#[cfg(all(feature = "cpu", feature = "reference"))]
+use crate::shape::ArrayShape;
+
+/// What to verify.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyRequest {
+    /// Inputs to run on.
+    pub inputs: Vec<ArrayFile>,
+    /// Whether to run at all.
+    pub has_inputs: bool,
+    /// Results to compare with, instead of the evaluator's.
+    pub expected: Option<ArrayFile>,
+    /// How close results must be.
+    pub tolerance: Tolerance,
+    /// Whether to leave this host out of it.
+    pub any_host: bool,
+    /// Threads to run with.
+    pub threads: Option<usize>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyReport {
+    /// Broken rules and reasons why it does not run here; empty when all is well.
+    pub findings: Vec<Diagnostic>,
+    /// What the comparison of each result says.
+    pub verdicts: Vec<Verdict>,
+    /// What was looked at.
+    pub notes: Vec<String>,
+    /// All of it in a few words.
+    pub summary: String,
+}
+
+/// Verifies a bundle.
+///
+/// # Errors
+/// `XA7001` to `XA7003` when it cannot be read, and what loading and running give.
+pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
+    let bundle = bundle::read(bytes)?;
+    let mut report = VerifyReport {
+        findings: check::check(&bundle.executable),
+        ..VerifyReport::default()
+    };
+    report.notes.push("structure: checked".to_owned());
+    "sound".clone_into(&mut report.summary);
+    if !request.any_host {
+        for finding in host::check(&bundle) {
+            if finding.severity == Severity::Warning {
+                report.notes.push(finding.to_string());
+            } else {
+                report.findings.push(finding);
+            }
+        }
+        report.notes.push("host: checked".to_owned());
+        report.summary.push_str(", runs on this host");
+    }
+    if report.findings.is_empty() && request.has_inputs {
+        compare(&bundle, request, &mut report)?;
+    }
+    Ok(report)
+}
+
+#[cfg(feature = "cpu")]
+fn compare(bundle: &Bundle, request: &VerifyRequest, report: &mut VerifyReport) -> Result<()> {
+    use crate::driver::arrays;
+    use crate::driver::run::Session;
+    let session = Session::of(bundle, request.threads)?;
+    let inputs = session.read_inputs(&request.inputs)?;
+    let got = session.run_leaves(&inputs)?;
+    let wanted = match &request.expected {
+        Some(file) => session.read_expected(file)?,
+        None => evaluate(bundle, inputs)?,
+    };
+    report.verdicts = arrays::judge(&got, &wanted, &request.tolerance)?;
+    let judge = if request.expected.is_some() {
+        "the expected results"
+    } else {
+        "the reference evaluator"
+    };
+    report
+        .summary
+        .push_str(&format!(", results as {judge} has them"));
+    Ok(())
+}
+
+#[cfg(not(feature = "cpu"))]
+fn compare(_: &Bundle, _: &VerifyRequest, _: &mut VerifyReport) -> Result<()> {
+    let message = "this program was built without the `cpu` feature and runs no bundles";
+    Err(Diagnostic::unsupported(codes::NO_DEVICE, message))
+}
+
+/// Evaluates the module the bundle carries. Its parameters and results have the caller's bytes, yet
+/// may have other dimensions: the compiler turns layouts into orders of dimensions.
+#[cfg(all(feature = "cpu", feature = "reference"))]
+fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
+    use crate::driver::arrays::array_leaves;
+    use crate::driver::evaluate::Evaluation;
+    let module = crate::wire::hlo::decode_module_with_config(&bundle.executable.hlo)?;
+    let inside = module.program_shape(module.entry);
+    let caller = &bundle.executable.signature.program;
+    let parameters = array_leaves(&inside.parameters);
+    let inputs = reinterpret(&inputs, &array_leaves(&caller.parameters), &parameters)?;
+    let results = Evaluation::of(module.clone()).run_leaves(inputs)?;
+    reinterpret(
+        &results,
+        &array_leaves([&inside.result]),
+        &array_leaves([&caller.result]),
+    )
+}
+
+/// The values whose device bytes under `to` are those of `values` under `from`.
+#[cfg(all(feature = "cpu", feature = "reference"))]
+fn reinterpret(
+    values: &[ArrayLiteral],
+    from: &[&ArrayShape],
+    to: &[&ArrayShape],
+) -> Result<Vec<ArrayLiteral>> {
+    let pairs = values.iter().zip(from).zip(to);
+    pairs
+        .map(|((value, from), to)| {
+            let (given, wanted) = (value.shape(), *from);
+            if given.ty != wanted.ty || given.dims != wanted.dims {
+                let message = "the module in the bundle does not fit the bundle's signature";
+                return Err(Diagnostic::error(codes::BUNDLE_CHECK, message));
+            }
+            device_form::from_device(&device_form::to_device(value, from), to)
+        })
+        .collect()
+}
+
+#[cfg(all(feature = "cpu", not(feature = "reference")))]
+fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
+    let message = "this program was built without the reference evaluator";
+    Err(Diagnostic::unsupported(codes::EVAL_UNSUPPORTED, message)
+        .help("give expected results with --expect"))
+}

@@ -226,14 +226,16 @@ impl<'a> Reader<'a> {
         let packing = spec.kernel_args_packing_spec.as_ref();
         let plain = packing.is_none_or(|packing| is_plain(packing, shaped.len()))
             && p.zeroed_output_buffer_indices.is_empty()
-            && p.tma_metadata.is_none();
+            && p.tma_metadata.as_ref().is_none_or(Vec::is_empty);
         let launch = launch(
             kernel.block_dims.and_then(|d| d.coordinates),
             kernel.thread_dims.and_then(|d| d.coordinates),
             kernel.cluster_dim.and_then(|d| d.coordinates),
             kernel.shared_memory_bytes,
         )?;
-        let Some(code) = code.filter(|_| plain) else {
+        // Only arguments before results have a place for each parameter's access.
+        let in_order = p.written.is_sorted();
+        let Some(code) = code.filter(|_| plain && in_order) else {
             return Ok(foreign_kernel(&kernel.name, &shaped, &p.written));
         };
         let image = self.image(&kernel.name, code);
@@ -266,7 +268,9 @@ impl<'a> Reader<'a> {
             p.cluster_dim.and_then(|d| d.coordinates),
             p.shmem_bytes,
         )?;
-        if !p.zeroed_output_buffer_indices.is_empty() || p.tma_metadata.is_some() {
+        let has_maps = p.tma_metadata.as_ref().is_some_and(|m| !m.is_empty());
+        let in_order = p.written.is_sorted();
+        if !p.zeroed_output_buffer_indices.is_empty() || has_maps || !in_order {
             return Ok(foreign_kernel(&p.kernel_name, &shaped, &p.written));
         }
         // The caller fills in the code of the shared image once all thunks are read.
@@ -513,18 +517,13 @@ fn foreign_kernel(name: &str, slices: &[ShapedSlice], written: &[bool]) -> Thunk
         uses: uses
             .map(|(shaped, &written)| BufferUse {
                 slice: shaped.slice,
-                access: if written {
-                    Access::ReadWrite
-                } else {
-                    Access::Read
-                },
+                access: if written { Access::Write } else { Access::Read },
             })
             .collect(),
     }
 }
 
-/// Arguments up to the first written one are read; the rest counts as written, so that the order
-/// of parameters stays.
+/// A launch of parameters that are read up to the first written one.
 fn kernel_thunk(
     kernel: KernelId,
     launch: Launch,

@@ -31,7 +31,10 @@ pub(super) fn check(executable: &Executable, findings: &mut Findings) {
             });
         }
     }
-    let mut walker = Walker { findings };
+    let mut walker = Walker {
+        executable,
+        findings,
+    };
     walker.sequence(&executable.thunks, "thunks", &mut written);
     for output in &executable.signature.outputs {
         if !written.covers(&output.slice) {
@@ -97,11 +100,12 @@ impl Written {
     }
 }
 
-struct Walker<'f> {
+struct Walker<'e, 'f> {
+    executable: &'e Executable,
     findings: &'f mut Findings,
 }
 
-impl Walker<'_> {
+impl Walker<'_, '_> {
     fn sequence(&mut self, sequence: &ThunkSequence, path: &str, written: &mut Written) {
         for (i, thunk) in sequence.0.iter().enumerate() {
             let path = format!("{path}[{i}] `{}`", thunk.origin);
@@ -139,13 +143,26 @@ impl Walker<'_> {
             other => {
                 let uses = other.own_uses();
                 for used in uses.iter().filter(|u| u.access != Access::Write) {
-                    self.read(&used.slice, path, written);
+                    if !self.is_passed_through(other, &used.slice) {
+                        self.read(&used.slice, path, written);
+                    }
                 }
                 for used in uses.iter().filter(|u| u.access != Access::Read) {
                     written.add(&used.slice);
                 }
             }
         }
+    }
+
+    /// Whether a kernel of another producer lists a slice among arguments and results alike: XLA
+    /// does so with scratch memory of a loop that it makes one kernel of.
+    fn is_passed_through(&self, kind: &ThunkKind, slice: &Slice) -> bool {
+        let ThunkKind::Kernel(thunk) = kind else {
+            return false;
+        };
+        let kernel = self.executable.kernels.get(thunk.kernel);
+        kernel.is_some_and(|kernel| kernel.arity.is_none())
+            && thunk.results.iter().any(|result| result.slice == *slice)
     }
 
     fn read(&mut self, slice: &Slice, path: &str, written: &Written) {

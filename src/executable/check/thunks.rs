@@ -12,6 +12,7 @@ use crate::executable::FftThunk;
 use crate::executable::KernelThunk;
 use crate::executable::Launch;
 use crate::executable::ShapedSlice;
+use crate::executable::Slice;
 use crate::executable::SortThunk;
 use crate::executable::TargetNeeds;
 use crate::executable::ThunkKind;
@@ -100,6 +101,18 @@ impl Checker<'_, '_> {
         }
     }
 
+    /// Whether a kernel of another producer lists a slice among arguments and results alike. XLA does
+    /// so with all that a loop carries when it makes one kernel of the loop, written or not. Our
+    /// own kernels are told apart by their arity, which is not known of those in a bundle.
+    fn is_passed_through(&self, kind: &ThunkKind, slice: &Slice) -> bool {
+        let ThunkKind::Kernel(thunk) = kind else {
+            return false;
+        };
+        let kernel = self.executable.kernels.get(thunk.kernel);
+        kernel.is_some_and(|kernel| kernel.arity.is_none())
+            && thunk.args.iter().any(|arg| arg.slice == *slice)
+    }
+
     /// Every slice lies in its allocation, may be used so, and is as large as its array.
     fn slices(&mut self, kind: &ThunkKind, path: &str) {
         for used in kind.own_uses() {
@@ -111,7 +124,7 @@ impl Checker<'_, '_> {
                 continue;
             }
             let allocation = &self.executable.allocs[used.slice.alloc];
-            let writes = used.access != Access::Read;
+            let writes = used.access != Access::Read && !self.is_passed_through(kind, &used.slice);
             let fault = match &allocation.kind {
                 AllocKind::Constant(_) if writes => Some("a constant is written"),
                 AllocKind::Parameter {

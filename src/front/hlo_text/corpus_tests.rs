@@ -7,6 +7,7 @@ use crate::front::read;
 use crate::hlo::Module;
 use crate::hlo::StackFrameIndex;
 use crate::hlo::print;
+use crate::hlo::verify;
 
 /// The files of that name in all cases of the programs that ship, and of the corpus when it is there.
 fn files(name: &str) -> Vec<PathBuf> {
@@ -51,6 +52,9 @@ fn both_forms_of_every_program_have_one_text() {
                     continue;
                 }
             };
+            if let Err(error) = verify::check(&module) {
+                wrong.push(format!("{}: {error}", file.display()));
+            }
             let text = print::module(&module);
             match read(text.as_bytes(), Some(InputFormat::HloText)) {
                 Ok(again) if again == module => {}

@@ -159,7 +159,7 @@ fn changed_texts_give_a_module_or_a_diagnostic() {
         .and_then(|n| n.parse().ok());
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut read = 0;
-    let rounds = rounds.unwrap_or(3000);
+    let rounds = rounds.unwrap_or(1500);
     for _ in 0..rounds {
         read += usize::from(check(&mutant(&mut random)));
     }

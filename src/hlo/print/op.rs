@@ -569,11 +569,7 @@ fn collective(kind: &CollectiveKind, collective: &Collective, list: &mut List<'_
         CollectiveKind::AllReduce { body } | CollectiveKind::AllReduceStart { body } => {
             list.comp("to_apply", *body);
         }
-        CollectiveKind::AllToAll { dim } => {
-            if let Some(dim) = dim {
-                list.dims("dimensions", [dim]);
-            }
-        }
+        CollectiveKind::AllToAll { dim: Some(dim) } => list.dims("dimensions", [dim]),
         _ => {}
     }
 }

@@ -2,11 +2,9 @@
 //! settled when all computations are read.
 
 use crate::base::Result;
-use crate::base::codes;
 use crate::front::hlo_text::Reader;
 use crate::hlo::AliasKind;
 use crate::hlo::AliasTarget;
-use crate::hlo::CompId;
 use crate::hlo::FileLocation;
 use crate::hlo::StackFrame;
 use crate::shape::ProgramShape;
@@ -37,7 +35,8 @@ impl Reader<'_> {
             self.module.name = format!("module_{}", self.module.entry_comp().name);
         }
         self.name_the_unnamed();
-        self.entry_layout()
+        self.entry_layout();
+        Ok(())
     }
 
     fn header_attribute(&mut self) -> Result<()> {
@@ -257,31 +256,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes the layouts of parameters and root where the header gave none, and checks the rest.
-    fn entry_layout(&mut self) -> Result<()> {
-        let entry: CompId = self.module.entry;
-        let mut actual = self.module.program_shape(entry);
-        actual.parameter_names.clear();
-        let Some(declared) = &self.module.config.entry_layout else {
-            self.module.config.entry_layout = Some(actual);
-            return Ok(());
-        };
-        let same = declared.parameters.len() == actual.parameters.len()
-            && declared.result.same_ignoring_layout(&actual.result)
-            && declared
-                .parameters
-                .iter()
-                .zip(&actual.parameters)
-                .all(|(d, a)| d.same_ignoring_layout(a));
-        if same {
-            return Ok(());
+    /// Takes the layouts of parameters and root where the header gave none.
+    fn entry_layout(&mut self) {
+        if self.module.config.entry_layout.is_none() {
+            let mut program = self.module.program_shape(self.module.entry);
+            program.parameter_names.clear();
+            self.module.config.entry_layout = Some(program);
         }
-        let message = "`entry_computation_layout` does not fit the entry computation";
-        let at = self
-            .cursor
-            .text()
-            .find("entry_computation_layout")
-            .unwrap_or(0);
-        Err(self.cursor.diagnostic(codes::TEXT_SYNTAX, at, message))
     }
 }

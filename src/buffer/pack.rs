@@ -1,9 +1,15 @@
 //! Places blocks of memory that are needed for a while into one range of addresses.
 //!
 //! Best fit in order of decreasing size, with the whole of all lives known: a block goes into the
-//! smallest gap that is free for all its life and holds it, else to the end.
+//! smallest gap that is free for all its life and holds it, else to the end. Of very many blocks only
+//! the largest are placed that way; the rest go behind them, first come first served.
+
+use std::collections::BTreeSet;
 
 use crate::analysis::Segment;
+
+/// How many blocks are placed with their whole lives looked at, which takes quadratic time.
+const LOOKED_AT: usize = 6000;
 
 /// A block to be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,26 +34,65 @@ pub fn pack(blocks: &[Block], alignment: u64) -> (Vec<u64>, u64) {
         )
     });
     let mut offsets = vec![0; blocks.len()];
-    let mut placed = Placed::new(blocks);
+    // Blocks placed so far, by address: first byte, end, life.
+    let mut placed: Vec<(u64, u64, Segment)> = Vec::new();
     let mut total = 0;
-    let mut busy: Vec<(u64, u64)> = Vec::new();
+    let rest = order.split_off(LOOKED_AT.min(order.len()));
     for i in order {
-        let size = blocks[i].size.max(1).div_ceil(alignment) * alignment;
-        placed.during(blocks[i].life, &mut busy);
-        let offset = best_gap(&mut busy, size);
+        let size = rounded(&blocks[i], alignment);
+        let life = blocks[i].life;
+        let offset = best_gap(&placed, life, size);
         offsets[i] = offset;
         total = total.max(offset + size);
-        placed.add(blocks[i].life, offset, offset + size);
+        let at = placed.partition_point(|&(from, ..)| from < offset);
+        placed.insert(at, (offset, offset + size, life));
     }
+    let total = in_order_of_time(blocks, rest, alignment, total, &mut offsets);
     (offsets, total)
 }
 
-/// The start of the tightest gap between the busy ranges that holds `size` bytes.
-fn best_gap(busy: &mut [(u64, u64)], size: u64) -> u64 {
-    busy.sort_unstable();
+fn rounded(block: &Block, alignment: u64) -> u64 {
+    block.size.max(1).div_ceil(alignment) * alignment
+}
+
+/// Places blocks from address `base` on, each when its life starts; gives the end of them all.
+fn in_order_of_time(
+    blocks: &[Block],
+    mut list: Vec<usize>,
+    alignment: u64,
+    base: u64,
+    offsets: &mut [u64],
+) -> u64 {
+    list.sort_by_key(|&i| (blocks[i].life.start, i));
+    let mut end = base;
+    let mut free = Ranges::default();
+    // The blocks in use by the end of their lives.
+    let mut busy: BTreeSet<(u32, usize)> = BTreeSet::new();
+    for i in list {
+        let now = blocks[i].life.start;
+        while let Some(&(over, done)) = busy.first()
+            && over < now
+        {
+            busy.pop_first();
+            free.add(
+                offsets[done],
+                offsets[done] + rounded(&blocks[done], alignment),
+            );
+        }
+        let size = rounded(&blocks[i], alignment);
+        let offset = free.take(size).unwrap_or(end);
+        offsets[i] = offset;
+        end = end.max(offset + size);
+        busy.insert((blocks[i].life.end, i));
+    }
+    end
+}
+
+/// The start of the tightest gap of `size` bytes between the blocks that are needed in `life`.
+fn best_gap(placed: &[(u64, u64, Segment)], life: Segment, size: u64) -> u64 {
     let mut best: Option<(u64, u64)> = None;
     let mut end = 0;
-    for &(from, to) in busy.iter() {
+    for &(from, to, _) in placed.iter().filter(|(.., other)| life.overlaps(*other)) {
         if from > end {
             let gap = from - end;
             if gap >= size && best.is_none_or(|(smallest, _)| gap < smallest) {
@@ -59,85 +104,33 @@ fn best_gap(busy: &mut [(u64, u64)], size: u64) -> u64 {
     best.map_or(end, |(_, offset)| offset)
 }
 
-/// Ranges of addresses by the time they are taken, in a tree over the points of time.
-struct Placed {
-    leaves: usize,
-    /// Ranges that are taken for all of a node's time.
-    whole: Vec<Vec<(u64, u64)>>,
-    /// Ranges that are taken for some of a node's time.
-    part: Vec<Vec<(u64, u64)>>,
-}
+/// A set of addresses as ascending ranges that do not touch.
+#[derive(Clone, Default)]
+struct Ranges(Vec<(u64, u64)>);
 
-impl Placed {
-    fn new(blocks: &[Block]) -> Self {
-        let last = blocks.iter().map(|b| b.life.end as usize).max();
-        let leaves = (last.unwrap_or(0) + 1).next_power_of_two();
-        Self {
-            leaves,
-            whole: vec![Vec::new(); 2 * leaves],
-            part: vec![Vec::new(); 2 * leaves],
+impl Ranges {
+    fn add(&mut self, from: u64, to: u64) {
+        let first = self.0.partition_point(|&(_, end)| end < from);
+        let last = self.0.partition_point(|&(start, _)| start <= to);
+        if first == last {
+            self.0.insert(first, (from, to));
+            return;
         }
+        let joined = (from.min(self.0[first].0), to.max(self.0[last - 1].1));
+        self.0.splice(first..last, [joined]);
     }
 
-    fn add(&mut self, life: Segment, from: u64, to: u64) {
-        let mut covering = Vec::new();
-        self.nodes(life, &mut covering);
-        for &node in &covering {
-            self.whole[node].push((from, to));
+    /// Takes `size` bytes out of the tightest range that holds them.
+    fn take(&mut self, size: u64) -> Option<u64> {
+        let fitting = self.0.iter().enumerate().filter(|(_, r)| r.1 - r.0 >= size);
+        let (at, _) = fitting.min_by_key(|(_, r)| r.1 - r.0)?;
+        let (from, to) = self.0[at];
+        if to - from == size {
+            self.0.remove(at);
+        } else {
+            self.0[at].0 = from + size;
         }
-        let mut above: Vec<usize> = Vec::new();
-        for node in covering {
-            let mut node = node / 2;
-            while node > 0 {
-                above.push(node);
-                node /= 2;
-            }
-        }
-        above.sort_unstable();
-        above.dedup();
-        for node in above {
-            self.part[node].push((from, to));
-        }
-    }
-
-    /// The ranges taken at some point of `life`; a range may be listed more than once.
-    fn during(&self, life: Segment, out: &mut Vec<(u64, u64)>) {
-        out.clear();
-        let mut covering = Vec::new();
-        self.nodes(life, &mut covering);
-        let mut above: Vec<usize> = Vec::new();
-        for node in covering {
-            out.extend_from_slice(&self.whole[node]);
-            out.extend_from_slice(&self.part[node]);
-            let mut node = node / 2;
-            while node > 0 {
-                above.push(node);
-                node /= 2;
-            }
-        }
-        above.sort_unstable();
-        above.dedup();
-        for node in above {
-            out.extend_from_slice(&self.whole[node]);
-        }
-    }
-
-    /// The fewest nodes that together make up `life`.
-    fn nodes(&self, life: Segment, out: &mut Vec<usize>) {
-        let mut low = life.start as usize + self.leaves;
-        let mut high = life.end as usize + self.leaves + 1;
-        while low < high {
-            if low % 2 == 1 {
-                out.push(low);
-                low += 1;
-            }
-            if high % 2 == 1 {
-                high -= 1;
-                out.push(high);
-            }
-            low /= 2;
-            high /= 2;
-        }
+        Some(from)
     }
 }
 
@@ -185,7 +178,8 @@ mod tests {
             (state >> 33) % bound
         };
         for round in 0..20 {
-            let blocks: Vec<Block> = (0..200)
+            let count = if round == 0 { LOOKED_AT + 500 } else { 200 };
+            let blocks: Vec<Block> = (0..count)
                 .map(|_| {
                     let start = random(300) as u32;
                     block(start, start + random(40) as u32, random(5000))

@@ -2,8 +2,17 @@
 //!
 //! Nothing here is kept up to date; after a change the value is thrown away and made again.
 
+pub use alias::Share;
+pub use dataflow::Dataflow;
+pub use dataflow::Value;
+pub use dataflow::ValueId;
+pub use dataflow::ValueKind;
+pub use live::Live;
+pub use live::Segment;
+
 pub mod alias;
 pub mod call_graph;
+pub mod contraction;
 pub mod cost;
 pub mod dataflow;
 pub mod effects;
@@ -12,11 +21,3 @@ pub mod reach;
 pub mod scratch;
 pub mod trip_count;
 pub mod users;
-
-pub use alias::Share;
-pub use dataflow::Dataflow;
-pub use dataflow::Value;
-pub use dataflow::ValueId;
-pub use dataflow::ValueKind;
-pub use live::Live;
-pub use live::Segment;

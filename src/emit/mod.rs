@@ -12,6 +12,7 @@ pub mod thunks;
 
 pub mod bits;
 pub mod concat;
+pub mod contraction;
 pub mod convert;
 pub mod cost;
 pub mod cuts;
@@ -47,3 +48,5 @@ pub use request::Step;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workitems;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::Result;
 use crate::emit::concat;
+use crate::emit::contraction;
 use crate::emit::elemental::array;
 use crate::emit::loop_;
 use crate::emit::reduce;
@@ -32,6 +33,9 @@ pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
         if let Some(emitted) = update_slice::emit(request)? {
             return Ok(emitted);
         }
+    }
+    if let Some(emitted) = contraction::emit(request)? {
+        return Ok(emitted);
     }
     if let [root] = roots[..]
         && matches!(op(root), Op::Concatenate { .. })

@@ -38,6 +38,17 @@ pub struct Setup<'a> {
     pub body: Body<'a>,
 }
 
+/// Which of a request's kernels is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The only one.
+    Whole,
+    /// Writes the scratch memory and no result.
+    FillsScratch,
+    /// Reads the scratch memory, as elements of that type, and writes the results.
+    ReadsScratch(PrimitiveType),
+}
+
 /// What a kernel computes, and where from and to.
 pub struct Body<'a> {
     /// Elements of the body.
@@ -49,6 +60,8 @@ pub struct Body<'a> {
     pub outputs: Vec<Source>,
     /// Bytes to work with.
     pub scratch: Option<ShapedSlice>,
+    /// The scratch memory that another kernel has filled.
+    pub filled: Option<BufId>,
     args: Vec<ShapedSlice>,
     arg_buffers: Vec<BufId>,
     results: Vec<ShapedSlice>,
@@ -122,14 +135,23 @@ impl<'a> Setup<'a> {
 
     /// The same under another name, for a second kernel of a request.
     pub fn named(request: &KernelRequest<'a>, name: &str) -> Self {
+        Self::part(request, name, Part::Whole)
+    }
+
+    /// One of several kernels of a request, with the buffers that part touches.
+    pub fn part(request: &KernelRequest<'a>, name: &str, part: Part) -> Self {
         let mut b = KernelBuilder::new(name);
         b.set_slow_double(request.target.gpu().is_some_and(slow_double));
         let mut args: Vec<ShapedSlice> = Vec::new();
         let mut known: Vec<BufId> = Vec::new();
         let mut sources = BTreeMap::new();
+        let results_here = if part == Part::FillsScratch {
+            &[]
+        } else {
+            request.results.as_slice()
+        };
         let scratch_slice = request.scratch.iter();
-        let written: Vec<Slice> = request
-            .results
+        let written: Vec<Slice> = results_here
             .iter()
             .chain(scratch_slice)
             .map(|r| r.slice)
@@ -163,9 +185,22 @@ impl<'a> Setup<'a> {
                 .collect();
             sources.insert(leaf, arrays);
         }
-        let results = request.results.clone();
+        let mut filled = None;
+        if let (Part::ReadsScratch(ty), Some(whole)) = (part, &request.scratch) {
+            let count = whole.slice.size as usize / ty.byte_width();
+            let mut shape = ArrayShape::new(ty, [count]);
+            shape.layout = Some(Layout::row_major(1));
+            let shaped = ShapedSlice {
+                slice: whole.slice,
+                shape,
+            };
+            let name = "scratch".to_owned();
+            filled = Some(declare(&mut b, request.target, name, &shaped, false, true));
+            args.push(shaped);
+        }
+        let results = results_here.to_vec();
         let mut outputs = Vec::new();
-        for (i, shaped) in request.results.iter().enumerate() {
+        for (i, shaped) in results_here.iter().enumerate() {
             let shared = args.iter().any(|a| a.slice.overlaps(&shaped.slice));
             let name = format!("out{i}");
             let buf = declare(&mut b, request.target, name, shaped, true, !shared);
@@ -178,6 +213,7 @@ impl<'a> Setup<'a> {
             roots: roots_of(request),
             outputs,
             scratch,
+            filled,
             args,
             arg_buffers: known,
             results,

@@ -4,6 +4,7 @@ use crate::base::Id;
 use crate::emit::KernelRequest;
 use crate::emit::Step;
 use crate::emit::select::emit_kernel;
+use crate::emit::workitems;
 use crate::eval::evaluate;
 use crate::executable::AllocId;
 use crate::executable::ShapedSlice;
@@ -140,15 +141,9 @@ fn agree_on(text: &str, target: &Target) {
             Step::Kernel(kernel) => {
                 let found = check(&kernel.kernel);
                 assert!(found.is_empty(), "{}", found[0]);
-                if target.cpu().is_none() {
-                    continue;
-                }
                 run(kernel, target, &mut buffers);
             }
         }
-    }
-    if target.cpu().is_none() {
-        return;
     }
     let wanted = match &wanted {
         Literal::Tuple(parts) => parts.clone(),
@@ -184,15 +179,20 @@ fn run(kernel: &crate::emit::EmittedKernel, target: &Target, buffers: &mut [Vec<
         .iter()
         .map(|s| buffers[s.alloc.index()][part(s)].to_vec())
         .collect();
-    testing::run(&kernel.kernel, target, &mut memory);
+    if target.cpu().is_some() {
+        testing::run(&kernel.kernel, target, &mut memory);
+    } else {
+        workitems::run(&kernel.kernel, &mut memory);
+    }
     for (slice, bytes) in slices.iter().zip(memory).skip(kernel.args.len()) {
         buffers[slice.alloc.index()][part(slice)].copy_from_slice(&bytes);
     }
 }
 
-/// On x86-64-v3 in numbers; on a GPU as far as the checker sees.
+/// On two CPUs with wide and narrow vectors, and on a GPU.
 fn agree(text: &str) {
     agree_on(text, &testing::x86_v3());
+    agree_on(text, &testing::x86_v1());
     agree_on(text, &testing::gpu(8, 0, CapabilitySuffix::None, 80));
 }
 
@@ -271,6 +271,16 @@ ENTRY e {{ x = f32[3,131] parameter(0)
 }
 
 #[test]
+fn long_rows_take_a_block_each() {
+    agree(&format!(
+        "HloModule m\n{SUM}
+ENTRY e {{ x = f32[2,2051] parameter(0)
+ i = f32[] parameter(1)
+ ROOT r = f32[2] reduce(x, i), dimensions={{1}}, to_apply=sum }}"
+    ));
+}
+
+#[test]
 fn a_variadic_reduce_keeps_its_pairs() {
     agree(
         "HloModule m
@@ -323,6 +333,21 @@ less { a = s32[] parameter(0)
 ENTRY e { k = s32[3,70] parameter(0)
  v = f32[3,70] parameter(1)
  ROOT s = (s32[3,70], f32[3,70]) sort(k, v), dimensions={1}, is_stable=true, to_apply=less }",
+    );
+}
+
+#[test]
+fn long_rows_are_sorted_outside_shared_memory() {
+    agree(
+        "HloModule m
+more { a = s16[] parameter(0)
+ b = s16[] parameter(1)
+ c = s64[] parameter(2)
+ d = s64[] parameter(3)
+ ROOT l = pred[] compare(a, b), direction=GT }
+ENTRY e { k = s16[3001] parameter(0)
+ v = s64[3001] parameter(1)
+ ROOT s = (s16[3001], s64[3001]) sort(k, v), dimensions={0}, is_stable=true, to_apply=more }",
     );
 }
 

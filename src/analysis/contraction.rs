@@ -1,0 +1,431 @@
+//! Dots and convolutions as matrix products: which dimensions are rows, columns and sums, and how
+//! the product is cut into tiles for a CPU.
+//!
+//! One place, so that buffer assignment and the emitter agree on the memory a product works in.
+//! Tile sizes follow K. Goto and R. van de Geijn, "Anatomy of high-performance matrix
+//! multiplication" (2008), with the right side packed once and the left side read where it lies.
+
+use smallvec::SmallVec;
+
+use crate::hlo::ConvDims;
+use crate::hlo::DotAlgorithm;
+use crate::hlo::DotDims;
+use crate::hlo::InstrId;
+use crate::hlo::Module;
+use crate::hlo::Op;
+use crate::hlo::Window;
+use crate::shape::ArrayShape;
+use crate::shape::Dims;
+use crate::shape::ElementKind;
+use crate::shape::PrimitiveType;
+use crate::target::Target;
+
+/// Where a coordinate of the product is found in an operand or in the result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
+    /// An array whose dimensions are batch, free and summed dimensions, each list read as one
+    /// row-major number.
+    Plain {
+        /// Batch dimensions.
+        batch: Dims,
+        /// Row or column dimensions.
+        free: Dims,
+        /// Summed dimensions.
+        summed: Dims,
+    },
+    /// The input of a convolution: rows are (batch, output positions), sums are (window positions,
+    /// features of one group).
+    Patches {
+        /// The window.
+        window: Window,
+        /// Dimension numbers.
+        dims: ConvDims,
+        /// Sizes of the output's spatial dimensions.
+        output: Dims,
+    },
+}
+
+/// One operand of a product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// The instruction whose value it is.
+    pub operand: InstrId,
+    /// How coordinates map to its index.
+    pub access: Access,
+}
+
+/// Which coordinate a dimension of the result belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// The batch, or the group of a convolution.
+    Batch,
+    /// Rows: what is free in the left side.
+    Row,
+    /// Columns: what is free in the right side.
+    Column,
+}
+
+/// `out[batch, m, n] = sum over k of lhs[batch, m, k] * rhs[batch, n, k]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product {
+    /// The dot or convolution.
+    pub hero: InstrId,
+    /// The left side, whose free coordinate is the row.
+    pub lhs: Side,
+    /// The right side, whose free coordinate is the column.
+    pub rhs: Side,
+    /// Products side by side.
+    pub batch: usize,
+    /// Rows.
+    pub m: usize,
+    /// Columns.
+    pub n: usize,
+    /// Summed length.
+    pub k: usize,
+    /// The result's dimensions in their row-major order: the coordinate each belongs to and, within
+    /// that coordinate's number, its place from the most significant on.
+    pub output: SmallVec<[(Axis, usize); 6]>,
+    /// The type sums are kept in.
+    pub accumulator: PrimitiveType,
+    /// A type operands are rounded to first, when the algorithm asks for it.
+    pub operand_type: Option<PrimitiveType>,
+}
+
+/// The dot or convolution that shapes an instruction: itself, or the only one in a fusion.
+pub fn hero(module: &Module, instr: InstrId) -> Option<InstrId> {
+    let is_hero =
+        |id: InstrId| matches!(module.instr(id).op, Op::Dot { .. } | Op::Convolution { .. });
+    match module.instr(instr).op {
+        Op::Fusion { body, .. } => {
+            let mut heroes = module
+                .comp(body)
+                .instrs
+                .iter()
+                .copied()
+                .filter(|&id| is_hero(id));
+            let hero = heroes.next()?;
+            heroes.next().is_none().then_some(hero)
+        }
+        _ => is_hero(instr).then_some(instr),
+    }
+}
+
+/// The type that products of these operands are summed in; `None` for types without one here.
+fn accumulator(result: PrimitiveType) -> Option<PrimitiveType> {
+    match (result.kind(), result.bit_width()) {
+        (ElementKind::Float, 0..=32) => Some(PrimitiveType::F32),
+        (ElementKind::Float, _) => Some(PrimitiveType::F64),
+        (ElementKind::Signed | ElementKind::Unsigned, 0..=32) => Some(PrimitiveType::S32),
+        (ElementKind::Signed | ElementKind::Unsigned, _) => Some(PrimitiveType::S64),
+        (ElementKind::Pred | ElementKind::Complex, _) => None,
+    }
+}
+
+fn operand_type(algorithm: DotAlgorithm) -> Option<PrimitiveType> {
+    match algorithm {
+        DotAlgorithm::Bf16Bf16Bf16 | DotAlgorithm::Bf16Bf16F32 => Some(PrimitiveType::BF16),
+        DotAlgorithm::F16F16F16 | DotAlgorithm::F16F16F32 => Some(PrimitiveType::F16),
+        _ => None,
+    }
+}
+
+/// An instruction as a matrix product; `None` when it is none that tiles can compute.
+pub fn product(module: &Module, instr: InstrId) -> Option<Product> {
+    let hero = hero(module, instr)?;
+    let array = |id: InstrId| module.shape(id).as_array();
+    let result = array(hero)?;
+    let accumulator = accumulator(result.ty)?;
+    let operands = &module.instr(hero).operands;
+    let (lhs, rhs) = (array(*operands.first()?)?, array(*operands.get(1)?)?);
+    let mixes = |ty: PrimitiveType| ty.is_complex() || ty.kind() == ElementKind::Pred;
+    if mixes(lhs.ty) || mixes(rhs.ty) || result.element_count() == 0 {
+        return None;
+    }
+    let floats = [lhs, rhs].iter().any(|s| s.ty.is_float());
+    if floats != result.ty.is_float() {
+        return None;
+    }
+    let product = match &module.instr(hero).op {
+        Op::Dot {
+            dims, precision, ..
+        } => {
+            let mut product = dot(hero, (operands[0], lhs), (operands[1], rhs), dims);
+            product.operand_type = operand_type(precision.algorithm)
+                .filter(|_| lhs.ty == PrimitiveType::F32 || rhs.ty == PrimitiveType::F32);
+            product
+        }
+        Op::Convolution {
+            window,
+            dims,
+            feature_group_count,
+            batch_group_count,
+            ..
+        } => {
+            if *batch_group_count != 1 {
+                return None;
+            }
+            convolution(
+                hero,
+                (operands[0], lhs),
+                (operands[1], rhs),
+                (window, dims),
+                *feature_group_count,
+                result,
+            )
+        }
+        _ => return None,
+    };
+    (product.k > 0).then_some(Product {
+        accumulator,
+        ..product
+    })
+}
+
+fn volume(shape: &ArrayShape, dims: &[usize]) -> usize {
+    dims.iter().map(|&d| shape.dims[d]).product()
+}
+
+fn dot(
+    hero: InstrId,
+    (lhs_id, lhs): (InstrId, &ArrayShape),
+    (rhs_id, rhs): (InstrId, &ArrayShape),
+    dims: &DotDims,
+) -> Product {
+    let free = |shape: &ArrayShape, batch: &Dims, summed: &Dims| -> Dims {
+        (0..shape.rank())
+            .filter(|d| !batch.contains(d) && !summed.contains(d))
+            .collect()
+    };
+    let lhs_free = free(lhs, &dims.lhs_batch, &dims.lhs_contracting);
+    let rhs_free = free(rhs, &dims.rhs_batch, &dims.rhs_contracting);
+    let axes = |axis: Axis, count: usize| (0..count).map(move |i| (axis, i));
+    let output = axes(Axis::Batch, dims.lhs_batch.len())
+        .chain(axes(Axis::Row, lhs_free.len()))
+        .chain(axes(Axis::Column, rhs_free.len()))
+        .collect();
+    let side = |operand, batch: &Dims, free: &Dims, summed: &Dims| Side {
+        operand,
+        access: Access::Plain {
+            batch: batch.clone(),
+            free: free.clone(),
+            summed: summed.clone(),
+        },
+    };
+    Product {
+        hero,
+        batch: volume(lhs, &dims.lhs_batch),
+        m: volume(lhs, &lhs_free),
+        n: volume(rhs, &rhs_free),
+        k: volume(lhs, &dims.lhs_contracting),
+        lhs: side(lhs_id, &dims.lhs_batch, &lhs_free, &dims.lhs_contracting),
+        rhs: side(rhs_id, &dims.rhs_batch, &rhs_free, &dims.rhs_contracting),
+        output,
+        accumulator: PrimitiveType::F32,
+        operand_type: None,
+    }
+}
+
+/// A convolution as a product of patches and kernel. Columns are the output features when those are
+/// innermost in the output, so that a vector of columns lies together; else columns are positions.
+fn convolution(
+    hero: InstrId,
+    (input_id, input): (InstrId, &ArrayShape),
+    (kernel_id, kernel): (InstrId, &ArrayShape),
+    (window, dims): (&Window, &ConvDims),
+    groups: usize,
+    result: &ArrayShape,
+) -> Product {
+    let output: Dims = dims
+        .output_spatial
+        .iter()
+        .map(|&d| result.dims[d])
+        .collect();
+    let positions = input.dims[dims.input_batch] * output.iter().product::<usize>();
+    let features = kernel.dims[dims.kernel_output_feature] / groups;
+    let summed: Dims = dims
+        .kernel_spatial
+        .iter()
+        .copied()
+        .chain([dims.kernel_input_feature])
+        .collect();
+    let k = volume(kernel, &summed);
+    let patches = Side {
+        operand: input_id,
+        access: Access::Patches {
+            window: window.clone(),
+            dims: dims.clone(),
+            output,
+        },
+    };
+    // The output feature holds the group in its upper part.
+    let weights = Side {
+        operand: kernel_id,
+        access: Access::Plain {
+            batch: Dims::new(),
+            free: Dims::from_slice(&[dims.kernel_output_feature]),
+            summed,
+        },
+    };
+    let columns_are_features = dims.output_feature + 1 == result.rank();
+    let (position_axis, feature_axis) = if columns_are_features {
+        (Axis::Row, Axis::Column)
+    } else {
+        (Axis::Column, Axis::Row)
+    };
+    let output = (0..result.rank())
+        .map(|d| {
+            if d == dims.output_batch {
+                (position_axis, 0)
+            } else if d == dims.output_feature {
+                (feature_axis, 0)
+            } else {
+                let place = dims
+                    .output_spatial
+                    .iter()
+                    .position(|&s| s == d)
+                    .unwrap_or(0);
+                (position_axis, place + 1)
+            }
+        })
+        .collect();
+    let (lhs, rhs, m, n) = if columns_are_features {
+        (patches, weights, positions, features)
+    } else {
+        (weights, patches, features, positions)
+    };
+    Product {
+        hero,
+        lhs,
+        rhs,
+        batch: groups,
+        m,
+        n,
+        k,
+        output,
+        accumulator: PrimitiveType::F32,
+        operand_type: None,
+    }
+}
+
+/// How a product is computed on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// The right side packed into panels of columns, register tiles over rows and columns.
+    Packed,
+    /// Few rows, right side with its columns innermost: columns are updated in cache, row of the
+    /// right side by row.
+    Streamed,
+    /// Few rows, right side with the summed dimension innermost: dot products along it.
+    DotProducts,
+}
+
+/// Tile sizes of a product on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// How.
+    pub strategy: Strategy,
+    /// Lanes of a vector of accumulators.
+    pub lanes: usize,
+    /// Rows of a register tile.
+    pub tile_rows: usize,
+    /// Columns of a register tile, a multiple of the lanes.
+    pub tile_columns: usize,
+    /// Summed length worked on at a time.
+    pub k_block: usize,
+    /// Rows of a task, a multiple of the tile's unless there is one task.
+    pub m_block: usize,
+    /// Columns of a task, a multiple of the tile's.
+    pub n_block: usize,
+}
+
+/// Most rows of a product whose right side is read once, unpacked.
+const FEW_ROWS: usize = 4;
+
+/// Chooses tile sizes.
+pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
+    let width = product.accumulator.byte_width();
+    let lanes = (target.vector_bytes() as usize / width).max(1);
+    let registers = target.cpu().map_or(16, |cpu| cpu.vector_registers);
+    // Accumulators take most registers; a vector of the right side and a broadcast take the rest.
+    let (tile_rows, vectors) = match (registers, target.vector_bytes()) {
+        (32, 64) => (12, 2),
+        (32, _) => (8, 3),
+        _ => (6, 2),
+    };
+    let strategy = strategy(product, module);
+    let vectors = vectors.min(product.n.div_ceil(lanes)).max(1);
+    let tile_columns = lanes * vectors;
+    // A panel of the right side stays in the first-level cache beside the rows that stream by.
+    let k_most = (32 * 1024 / (tile_columns * width) * 3 / 4).max(64);
+    let blocks = product.k.div_ceil(k_most);
+    let up = |count: usize, step: usize| count.div_ceil(step) * step;
+    let k_block = up(product.k.div_ceil(blocks), 16).min(product.k);
+    let cost = product.batch as u64 * (product.m * product.n) as u64 * product.k as u64;
+    let wanted = (cost / (1 << 20)).clamp(1, u64::from(target.parallelism.max(1))) as usize;
+    let mut m_block = up(product.m.min(144), tile_rows);
+    let mut n_block = up(product.n.min(tile_columns * 16), tile_columns);
+    let tasks = |m_block: usize, n_block: usize| {
+        product.batch * product.m.div_ceil(m_block) * product.n.div_ceil(n_block)
+    };
+    while tasks(m_block, n_block) < wanted && m_block > 4 * tile_rows {
+        m_block = up(m_block / 2, tile_rows);
+    }
+    while tasks(m_block, n_block) < wanted && n_block > 2 * tile_columns {
+        n_block = up(n_block / 2, tile_columns);
+    }
+    if wanted == 1 {
+        (m_block, n_block) = (up(product.m, tile_rows), up(product.n, tile_columns));
+        // The sums of a task that works on part of the summed length wait in a block of this size.
+        m_block = m_block.min(up(144, tile_rows));
+        n_block = n_block.min(tile_columns * 64);
+    }
+    Tiling {
+        strategy,
+        lanes,
+        tile_rows,
+        tile_columns,
+        k_block,
+        m_block,
+        n_block,
+    }
+}
+
+fn strategy(product: &Product, module: &Module) -> Strategy {
+    let Access::Plain { free, summed, .. } = &product.rhs.access else {
+        return Strategy::Packed;
+    };
+    if product.m > FEW_ROWS || product.n < 8 && product.k < 8 {
+        return Strategy::Packed;
+    }
+    let rank = module
+        .shape(product.rhs.operand)
+        .as_array()
+        .map_or(0, ArrayShape::rank);
+    let innermost = |dims: &Dims| dims.last().is_some_and(|&d| d + 1 == rank);
+    if innermost(summed) {
+        Strategy::DotProducts
+    } else if innermost(free) {
+        Strategy::Streamed
+    } else {
+        Strategy::Packed
+    }
+}
+
+/// Bytes of the packed right side.
+pub fn packed_bytes(product: &Product, tiling: &Tiling) -> u64 {
+    if tiling.strategy != Strategy::Packed {
+        return 0;
+    }
+    let columns = product.n.div_ceil(tiling.tile_columns) * tiling.tile_columns;
+    (product.batch * columns * product.k * product.accumulator.byte_width()) as u64
+}
+
+/// Bytes a contraction's kernels work in; zero for anything else and on a GPU.
+pub fn scratch_bytes(module: &Module, instr: InstrId, target: &Target) -> u64 {
+    if target.cpu().is_none() {
+        return 0;
+    }
+    product(module, instr).map_or(0, |product| {
+        packed_bytes(&product, &tiling(&product, module, target))
+    })
+}

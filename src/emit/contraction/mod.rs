@@ -1,0 +1,43 @@
+//! Dots and convolutions as matrix products.
+//!
+//! The door chooses how; [`crate::analysis::contraction`] says what the product is and how it is cut
+//! into tiles. What surrounds the product in a fusion is computed where operands are read
+//! (prologue) and where sums are written (epilogue).
+
+mod few_rows;
+mod gpu;
+mod packed;
+mod side;
+mod store;
+mod tile;
+
+use crate::analysis::contraction;
+use crate::analysis::contraction::Strategy;
+use crate::base::Result;
+use crate::emit::request::Emitted;
+use crate::emit::request::KernelRequest;
+use crate::target::Platform;
+
+/// The kernels of a request whose hero is a dot or convolution; `None` when its types or shape are
+/// not for tiles, and a plain loop computes it.
+///
+/// # Errors
+/// `EMIT_UNSUPPORTED` when an op around the product cannot be emitted.
+pub fn emit(request: &KernelRequest<'_>) -> Result<Option<Emitted>> {
+    let Some(product) = contraction::product(request.module, request.instr) else {
+        return Ok(None);
+    };
+    if !store::is_elementwise_after(request, product.hero) {
+        return Ok(None);
+    }
+    if request.target.platform() == Platform::Cuda {
+        return gpu::emit(request, &product);
+    }
+    let tiling = contraction::tiling(&product, request.module, request.target);
+    match tiling.strategy {
+        Strategy::Packed => packed::emit(request, &product, &tiling),
+        Strategy::Streamed => few_rows::emit_streamed(request, &product, &tiling),
+        Strategy::DotProducts => few_rows::emit_dot_products(request, &product, &tiling),
+    }
+    .map(Some)
+}

@@ -1,0 +1,736 @@
+//! Products with the right side packed into panels: one kernel packs, one multiplies.
+//!
+//! The packed form is `[batch][panel][k][column]`, columns past the end zero. The left side is read
+//! where it lies when it lies well, else copied block by block into memory of the task.
+
+use crate::analysis::contraction::Product;
+use crate::analysis::contraction::Tiling;
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::emit::contraction::side::Along;
+use crate::emit::contraction::side::Place;
+use crate::emit::contraction::side::Reader;
+use crate::emit::contraction::store::Store;
+use crate::emit::contraction::tile;
+use crate::emit::contraction::tile::Panel;
+use crate::emit::contraction::tile::Rows;
+use crate::emit::cost::pieces;
+use crate::emit::request::Emitted;
+use crate::emit::request::KernelRequest;
+use crate::emit::setup::Body;
+use crate::emit::setup::Part;
+use crate::emit::setup::Setup;
+use crate::emit::value;
+use crate::executable::Launch;
+use crate::kernel::Axis;
+use crate::kernel::BinaryOp;
+use crate::kernel::BufId;
+use crate::kernel::CmpOp;
+use crate::kernel::ExprId;
+use crate::kernel::KernelBuilder;
+use crate::kernel::Scalar;
+use crate::kernel::Space;
+
+pub(super) fn emit(
+    request: &KernelRequest<'_>,
+    product: &Product,
+    tiling: &Tiling,
+) -> Result<Emitted> {
+    let mut steps = pack(request, product, tiling)?;
+    steps
+        .steps
+        .extend(multiply(request, product, tiling)?.steps);
+    Ok(steps)
+}
+
+fn no_scratch(request: &KernelRequest<'_>) -> Box<Diagnostic> {
+    let name = &request.name;
+    Diagnostic::internal(
+        codes::INTERNAL,
+        format!("`{name}` was given no memory to pack into"),
+    )
+}
+
+/// The panel count of one batch.
+fn panels(product: &Product, tiling: &Tiling) -> i64 {
+    pieces(product.n as i64, tiling.tile_columns as i64)
+}
+
+fn launch(tasks: i64) -> Launch {
+    Launch {
+        workgroups: [tasks.max(1) as u64, 1, 1],
+        ..Launch::SINGLE
+    }
+}
+
+fn pack(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> Result<Emitted> {
+    let name = format!("{}_pack", request.name);
+    let Setup { mut b, mut body } = Setup::part(request, &name, Part::FillsScratch);
+    let count = product.batch as i64 * panels(product, tiling);
+    let elements = (count as usize * product.k * tiling.tile_columns) as u64;
+    let scratch = body.scratch_array(&mut b, product.accumulator, elements, &mut 0);
+    let scratch = scratch.ok_or_else(|| no_scratch(request))?;
+    let panel_bytes = (product.k * tiling.tile_columns * product.accumulator.byte_width()) as i64;
+    let tasks =
+        (count * panel_bytes / (256 * 1024)).clamp(1, i64::from(request.target.parallelism));
+    let part = pieces(count, tasks);
+    let tasks = pieces(count, part);
+    {
+        let packer = Packer {
+            body: &body,
+            product,
+            tiling,
+            scratch,
+        };
+        let group = b.workgroup_id(Axis::X);
+        let start = b.mul_const(group, part);
+        let end = b.add_const(start, part);
+        let bound = b.index(count);
+        let end = b.binary(BinaryOp::SMin, end, bound);
+        let one = b.index(1);
+        b.for_loop((start, end, one), |b, number| packer.panel(b, number));
+    }
+    body.finish(b, launch(tasks))
+}
+
+struct Packer<'a, 'm> {
+    body: &'a Body<'m>,
+    product: &'a Product,
+    tiling: &'a Tiling,
+    scratch: BufId,
+}
+
+impl Packer<'_, '_> {
+    /// Packs panel `number` of all batches' panels.
+    fn panel(&self, b: &mut KernelBuilder, number: ExprId) {
+        let splits = &self.body.el.splits;
+        let per_batch = panels(self.product, self.tiling);
+        let (batch, panel) = splits.split(b, number, per_batch);
+        let size = (self.product.k * self.tiling.tile_columns) as i64;
+        let start = b.mul_const(number, size);
+        let rest = self.product.n % self.tiling.tile_columns;
+        if rest == 0 {
+            self.columns(b, batch, panel, start, self.tiling.tile_columns);
+            return;
+        }
+        let last = b.index(per_batch - 1);
+        let is_last = b.cmp(CmpOp::IEq, panel, last);
+        b.if_else(
+            is_last,
+            |b| {
+                self.columns(b, batch, panel, start, rest);
+                Vec::new()
+            },
+            |b| {
+                if per_batch > 1 {
+                    self.columns(b, batch, panel, start, self.tiling.tile_columns);
+                }
+                Vec::new()
+            },
+        );
+    }
+
+    /// Packs the first `count` columns of a panel and zeros the others.
+    fn columns(
+        &self,
+        b: &mut KernelBuilder,
+        batch: ExprId,
+        panel: ExprId,
+        start: ExprId,
+        count: usize,
+    ) {
+        let columns = self.tiling.tile_columns;
+        let lanes = self.tiling.lanes;
+        let reader = Reader::rhs(&self.body.el, self.product);
+        let column = b.mul_const(panel, columns as i64);
+        let by_rows = reader.innermost() == Along::Summed
+            && reader.vectorizes(Along::Summed, lanes)
+            && lanes > 1
+            && lanes.is_power_of_two();
+        let k = self.product.k;
+        let blocked = if by_rows { k / lanes * lanes } else { 0 };
+        b.for_range(blocked as i64, lanes as i64, |b, at| {
+            self.body.el.scope(|| {
+                for v in (0..columns).step_by(lanes) {
+                    self.square(b, &reader, (batch, column, at), start, (v, count));
+                }
+            });
+        });
+        let (from, end, one) = (b.index(blocked as i64), b.index(k as i64), b.index(1));
+        if blocked == k {
+            return;
+        }
+        b.for_loop((from, end, one), |b, at| {
+            self.body.el.scope(|| {
+                for v in (0..columns).step_by(lanes) {
+                    let vector = self.vector(b, &reader, (batch, column, at), (v, count));
+                    let row = b.mul_const(at, columns as i64);
+                    let to = b.add(start, row);
+                    let to = b.add_const(to, v as i64);
+                    b.store(self.scratch, to, vector);
+                }
+            });
+        });
+    }
+
+    /// One vector of columns at one `k`.
+    fn vector(
+        &self,
+        b: &mut KernelBuilder,
+        reader: &Reader<'_, '_>,
+        (batch, column, summed): (ExprId, ExprId, ExprId),
+        (v, count): (usize, usize),
+    ) -> ExprId {
+        let lanes = self.tiling.lanes;
+        let scalar = value::register(self.product.accumulator);
+        if v + lanes <= count {
+            let free = b.add_const(column, v as i64);
+            return reader.read(
+                b,
+                Place {
+                    batch,
+                    free,
+                    summed,
+                },
+                Along::Free,
+                lanes as u16,
+            );
+        }
+        let each: Vec<ExprId> = (v..v + lanes)
+            .map(|c| {
+                if c < count {
+                    let free = b.add_const(column, c as i64);
+                    reader.read(
+                        b,
+                        Place {
+                            batch,
+                            free,
+                            summed,
+                        },
+                        Along::Free,
+                        1,
+                    )
+                } else {
+                    tile::zeros(b, scalar, 1)
+                }
+            })
+            .collect();
+        b.vector(&each)
+    }
+
+    /// A square of columns by `k`, read along `k` and transposed.
+    fn square(
+        &self,
+        b: &mut KernelBuilder,
+        reader: &Reader<'_, '_>,
+        (batch, column, summed): (ExprId, ExprId, ExprId),
+        start: ExprId,
+        (v, count): (usize, usize),
+    ) {
+        let lanes = self.tiling.lanes;
+        let scalar = value::register(self.product.accumulator);
+        let rows: Vec<ExprId> = (v..v + lanes)
+            .map(|c| {
+                if c < count {
+                    let free = b.add_const(column, c as i64);
+                    reader.read(
+                        b,
+                        Place {
+                            batch,
+                            free,
+                            summed,
+                        },
+                        Along::Summed,
+                        lanes as u16,
+                    )
+                } else {
+                    tile::zeros(b, scalar, lanes)
+                }
+            })
+            .collect();
+        for (i, vector) in tile::transpose(b, rows).into_iter().enumerate() {
+            let at = b.add_const(summed, i as i64);
+            let row = b.mul_const(at, self.tiling.tile_columns as i64);
+            let to = b.add(start, row);
+            let to = b.add_const(to, v as i64);
+            b.store(self.scratch, to, vector);
+        }
+    }
+}
+
+fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> Result<Emitted> {
+    let part = Part::ReadsScratch(product.accumulator);
+    let Setup { mut b, body } = Setup::part(request, &request.name, part);
+    let scalar = value::register(product.accumulator);
+    let packed = body.filled.ok_or_else(|| no_scratch(request))?;
+    let row_blocks = pieces(product.m as i64, tiling.m_block as i64);
+    let column_blocks = pieces(product.n as i64, tiling.n_block as i64);
+    let tasks = product.batch as i64 * row_blocks * column_blocks;
+    {
+        let reader = Reader::lhs(&body.el, product);
+        let lies_well = reader.direct().filter(|d| d.summed_stride == 1);
+        let rows = tiling
+            .m_block
+            .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
+        let copied = match lies_well {
+            Some(_) => None,
+            None => {
+                let size = (rows * tiling.k_block) as u64;
+                Some(b.scratch("rows", scalar, size, Space::Private))
+            }
+        };
+        let blocks = product.k.div_ceil(tiling.k_block);
+        let sums = (blocks > 1).then(|| {
+            let size = (rows * tiling.n_block) as u64;
+            b.scratch("sums", scalar, size, Space::Private)
+        });
+        let store = Store::new(&body, product);
+        let staged = (blocks == 1 && !store.is_plain()).then(|| {
+            let size = (tiling.tile_rows * tiling.tile_columns) as u64;
+            b.scratch("tile", scalar, size, Space::Private)
+        });
+        let task = Task {
+            body: &body,
+            product,
+            tiling,
+            reader,
+            store,
+            packed,
+            copied,
+            sums,
+            staged,
+        };
+        let group = b.workgroup_id(Axis::X);
+        let (number, column_block) = body.el.splits.split(&mut b, group, column_blocks);
+        let (batch, row_block) = body.el.splits.split(&mut b, number, row_blocks);
+        task.run(&mut b, batch, row_block, column_block);
+    }
+    body.finish(b, launch(tasks))
+}
+
+/// One block of rows by one block of columns.
+struct Task<'a, 'm> {
+    body: &'a Body<'m>,
+    product: &'a Product,
+    tiling: &'a Tiling,
+    reader: Reader<'a, 'm>,
+    store: Store<'a, 'm>,
+    /// The packed right side.
+    packed: BufId,
+    /// A copy of the left side's block, when it does not lie well.
+    copied: Option<BufId>,
+    /// Sums of the block, when the summed length is cut.
+    sums: Option<BufId>,
+    /// Sums of one tile on their way to the epilogue.
+    staged: Option<BufId>,
+}
+
+/// What a block covers.
+#[derive(Clone, Copy)]
+struct Block {
+    batch: ExprId,
+    /// First row, and the one after the last.
+    rows: (ExprId, ExprId),
+    /// First column, and the one after the last.
+    columns: (ExprId, ExprId),
+    /// First `k`, and how many.
+    summed: (ExprId, ExprId),
+}
+
+impl Task<'_, '_> {
+    fn scalar(&self) -> Scalar {
+        value::register(self.product.accumulator)
+    }
+
+    fn range(b: &mut KernelBuilder, block: ExprId, size: usize, total: usize) -> (ExprId, ExprId) {
+        let start = b.mul_const(block, size as i64);
+        let end = b.add_const(start, size as i64);
+        let bound = b.index(total as i64);
+        (start, b.binary(BinaryOp::SMin, end, bound))
+    }
+
+    fn run(&self, b: &mut KernelBuilder, batch: ExprId, row_block: ExprId, column_block: ExprId) {
+        let rows = Self::range(b, row_block, self.tiling.m_block, self.product.m);
+        let columns = Self::range(b, column_block, self.tiling.n_block, self.product.n);
+        let zero = b.index(0);
+        let whole = Block {
+            batch,
+            rows,
+            columns,
+            summed: (zero, zero),
+        };
+        let Some(sums) = self.sums else {
+            let length = b.index(self.product.k as i64);
+            self.part(
+                b,
+                Block {
+                    summed: (zero, length),
+                    ..whole
+                },
+            );
+            return;
+        };
+        self.clear(b, sums);
+        let (end, step) = (
+            b.index(self.product.k as i64),
+            b.index(self.tiling.k_block as i64),
+        );
+        b.for_loop((zero, end, step), |b, k| {
+            let rest = b.sub(end, k);
+            let length = b.binary(BinaryOp::SMin, rest, step);
+            self.part(
+                b,
+                Block {
+                    summed: (k, length),
+                    ..whole
+                },
+            );
+        });
+        self.flush(b, whole, sums);
+    }
+
+    fn clear(&self, b: &mut KernelBuilder, sums: BufId) {
+        let zero = tile::zeros(b, self.scalar(), self.tiling.lanes);
+        let count = b.buffer_info(sums).count as i64;
+        b.for_range(count, self.tiling.lanes as i64, |b, at| {
+            b.store(sums, at, zero)
+        });
+    }
+
+    /// All rows and columns of the task over a part of the summed length.
+    fn part(&self, b: &mut KernelBuilder, block: Block) {
+        let rows = self.left(b, block);
+        let columns = self.tiling.tile_columns as i64;
+        let step = b.index(columns);
+        b.for_loop((block.columns.0, block.columns.1, step), |b, column| {
+            let panel = self.panel(b, block, column);
+            self.row_tiles(b, block, rows, panel, column);
+        });
+    }
+
+    /// The left side's rows of a block, from its first row and `k` on.
+    fn left(&self, b: &mut KernelBuilder, block: Block) -> Rows {
+        if let (None, Some(direct)) = (self.copied, self.reader.direct()) {
+            let batch = b.mul_const(block.batch, direct.batch_stride);
+            let row = b.mul_const(block.rows.0, direct.free_stride);
+            let start = b.add(batch, row);
+            let start = b.add(start, block.summed.0);
+            let (row_stride, k_stride) = (direct.free_stride, direct.summed_stride);
+            return Rows {
+                buf: direct.buf,
+                start,
+                row_stride,
+                k_stride,
+            };
+        }
+        let buf = self.copied.unwrap_or(self.packed);
+        let stride = self.tiling.k_block as i64;
+        let zero = b.index(0);
+        if self.reader.innermost() == Along::Free
+            && self.reader.vectorizes(Along::Free, self.tiling.lanes)
+        {
+            // Rows are neighbours in memory: the copy keeps them so.
+            let padded = b.buffer_info(buf).count as i64 / stride;
+            self.copy_along_rows(b, block, buf, padded);
+            return Rows {
+                buf,
+                start: zero,
+                row_stride: 1,
+                k_stride: padded,
+            };
+        }
+        let one = b.index(1);
+        let count = b.sub(block.rows.1, block.rows.0);
+        b.for_loop((zero, count, one), |b, row| {
+            let free = b.add(block.rows.0, row);
+            let to = b.mul_const(row, stride);
+            self.copy_run(b, block.summed, Along::Summed, |b, this, at, lanes| {
+                let summed = b.add(block.summed.0, at);
+                let place = Place {
+                    batch: block.batch,
+                    free,
+                    summed,
+                };
+                let vector = this.reader.read(b, place, Along::Summed, lanes);
+                let to = b.add(to, at);
+                b.store(buf, to, vector);
+            });
+        });
+        Rows {
+            buf,
+            start: zero,
+            row_stride: stride,
+            k_stride: 1,
+        }
+    }
+
+    fn copy_along_rows(&self, b: &mut KernelBuilder, block: Block, buf: BufId, padded: i64) {
+        let (zero, one) = (b.index(0), b.index(1));
+        let count = b.sub(block.rows.1, block.rows.0);
+        b.for_loop((zero, block.summed.1, one), |b, k| {
+            let summed = b.add(block.summed.0, k);
+            let to = b.mul_const(k, padded);
+            self.copy_run(
+                b,
+                (block.rows.0, count),
+                Along::Free,
+                |b, this, at, lanes| {
+                    let free = b.add(block.rows.0, at);
+                    let place = Place {
+                        batch: block.batch,
+                        free,
+                        summed,
+                    };
+                    let vector = this.reader.read(b, place, Along::Free, lanes);
+                    let to = b.add(to, at);
+                    b.store(buf, to, vector);
+                },
+            );
+        });
+    }
+
+    /// Walks a run in vectors and then one by one.
+    fn copy_run(
+        &self,
+        b: &mut KernelBuilder,
+        (_, count): (ExprId, ExprId),
+        along: Along,
+        copy: impl Fn(&mut KernelBuilder, &Self, ExprId, u16),
+    ) {
+        let zero = b.index(0);
+        let lanes = self.tiling.lanes as i64;
+        // Runs start at multiples of the blocks, which are multiples of the lanes or the whole.
+        let step_size = match along {
+            Along::Free => self.tiling.m_block,
+            Along::Summed => self.tiling.k_block,
+        };
+        let total = if along == Along::Free {
+            self.product.m
+        } else {
+            self.product.k
+        };
+        let is_aligned = step_size as i64 % lanes == 0 || step_size >= total;
+        let vectorizes = lanes > 1 && is_aligned && self.reader.vectorizes(along, lanes as usize);
+        let main = if vectorizes {
+            let whole = b.div_const(count, lanes);
+            let main = b.mul_const(whole, lanes);
+            let step = b.index(lanes);
+            b.for_loop((zero, main, step), |b, at| {
+                self.body.el.scope(|| copy(b, self, at, lanes as u16));
+            });
+            main
+        } else {
+            zero
+        };
+        if b.as_const_index(main).is_some() && b.as_const(main) == b.as_const(count) {
+            return;
+        }
+        let one = b.index(1);
+        b.for_loop((main, count, one), |b, at| {
+            self.body.el.scope(|| copy(b, self, at, 1));
+        });
+    }
+
+    fn panel(&self, b: &mut KernelBuilder, block: Block, column: ExprId) -> Panel {
+        let columns = self.tiling.tile_columns as i64;
+        let per_batch = panels(self.product, self.tiling);
+        let number = b.div_const(column, columns);
+        let batch = b.mul_const(block.batch, per_batch);
+        let number = b.add(batch, number);
+        let start = b.mul_const(number, self.product.k as i64 * columns);
+        let offset = b.mul_const(block.summed.0, columns);
+        Panel {
+            buf: self.packed,
+            start: b.add(start, offset),
+        }
+    }
+
+    /// All row tiles of a block against one panel.
+    fn row_tiles(
+        &self,
+        b: &mut KernelBuilder,
+        block: Block,
+        rows: Rows,
+        panel: Panel,
+        column: ExprId,
+    ) {
+        let height = self.tiling.tile_rows as i64;
+        let zero = b.index(0);
+        let count = b.sub(block.rows.1, block.rows.0);
+        let whole = b.div_const(count, height);
+        let whole = b.mul_const(whole, height);
+        let step = b.index(height);
+        if self.product.m as i64 >= height {
+            b.for_loop((zero, whole, step), |b, row| {
+                self.tile(b, block, rows, panel, (row, self.tiling.tile_rows), column);
+            });
+        }
+        let rest = self.product.m % self.tiling.tile_rows;
+        if rest > 0 {
+            let is_left = b.cmp(CmpOp::SLt, whole, count);
+            b.if_then(is_left, |b| {
+                self.tile(b, block, rows, panel, (whole, rest), column)
+            });
+        }
+    }
+
+    fn tile(
+        &self,
+        b: &mut KernelBuilder,
+        block: Block,
+        rows: Rows,
+        panel: Panel,
+        (row, height): (ExprId, usize),
+        column: ExprId,
+    ) {
+        let vectors = self.tiling.tile_columns / self.tiling.lanes;
+        let from = b.mul_const(row, rows.row_stride);
+        let rows = Rows {
+            start: b.add(rows.start, from),
+            ..rows
+        };
+        let start = self.sums.map(|sums| {
+            let local = b.sub(column, block.columns.0);
+            let at = b.mul_const(row, self.tiling.n_block as i64);
+            (sums, b.add(at, local))
+        });
+        let place = |b: &mut KernelBuilder, start: ExprId, i: usize| {
+            let (r, v) = (i / vectors, i % vectors);
+            b.add_const(
+                start,
+                (r * self.tiling.n_block + v * self.tiling.lanes) as i64,
+            )
+        };
+        let init: Vec<ExprId> = (0..height * vectors)
+            .map(|i| match start {
+                Some((sums, start)) => {
+                    let at = place(b, start, i);
+                    b.load(sums, at, self.tiling.lanes as u16)
+                }
+                None => tile::zeros(b, self.scalar(), self.tiling.lanes),
+            })
+            .collect();
+        let result = tile::multiply(b, self.tiling, rows, panel, (height, block.summed.1), init);
+        if let Some((sums, start)) = start {
+            for (i, sum) in result.into_iter().enumerate() {
+                let at = place(b, start, i);
+                b.store(sums, at, sum);
+            }
+            return;
+        }
+        let row = b.add(block.rows.0, row);
+        match self.staged {
+            None => self.write_tile(b, block.batch, (row, column), &result),
+            Some(staged) => {
+                for (i, &sum) in result.iter().enumerate() {
+                    let at = b.index((i * self.tiling.lanes) as i64);
+                    b.store(staged, at, sum);
+                }
+                b.for_range(height as i64, 1, |b, r| {
+                    let row = b.add(row, r);
+                    let at = b.mul_const(r, self.tiling.tile_columns as i64);
+                    self.write_row(
+                        b,
+                        (block.batch, row, column),
+                        staged,
+                        at,
+                        self.tiling.tile_columns,
+                    );
+                });
+            }
+        }
+    }
+
+    /// Writes a tile from registers.
+    fn write_tile(
+        &self,
+        b: &mut KernelBuilder,
+        batch: ExprId,
+        (row, column): (ExprId, ExprId),
+        sums: &[ExprId],
+    ) {
+        let vectors = self.tiling.tile_columns / self.tiling.lanes;
+        self.by_width(b, column, |b, count| {
+            for (i, &sum) in sums.iter().enumerate() {
+                let (r, v) = (i / vectors, i % vectors * self.tiling.lanes);
+                if v < count {
+                    let row = b.add_const(row, r as i64);
+                    let column = b.add_const(column, v as i64);
+                    self.store
+                        .first_sums(b, (batch, row, column), sum, count - v);
+                }
+            }
+        });
+    }
+
+    /// Builds for a full panel and, where there is one, for the last one with fewer columns.
+    fn by_width(
+        &self,
+        b: &mut KernelBuilder,
+        column: ExprId,
+        write: impl Fn(&mut KernelBuilder, usize),
+    ) {
+        let columns = self.tiling.tile_columns;
+        let rest = self.product.n % columns;
+        if rest == 0 {
+            write(b, columns);
+            return;
+        }
+        if self.product.n < columns {
+            write(b, rest);
+            return;
+        }
+        let last = b.index((self.product.n - rest) as i64);
+        let is_last = b.cmp(CmpOp::IEq, column, last);
+        b.if_else(
+            is_last,
+            |b| {
+                write(b, rest);
+                Vec::new()
+            },
+            |b| {
+                write(b, columns);
+                Vec::new()
+            },
+        );
+    }
+
+    /// Writes one row of a panel from memory.
+    fn write_row(
+        &self,
+        b: &mut KernelBuilder,
+        (batch, row, column): (ExprId, ExprId, ExprId),
+        from: BufId,
+        at: ExprId,
+        columns: usize,
+    ) {
+        debug_assert_eq!(columns, self.tiling.tile_columns, "a row of one panel");
+        self.by_width(b, column, |b, count| {
+            for v in (0..count).step_by(self.tiling.lanes) {
+                let at = b.add_const(at, v as i64);
+                let sum = b.load(from, at, self.tiling.lanes as u16);
+                let column = b.add_const(column, v as i64);
+                self.store
+                    .first_sums(b, (batch, row, column), sum, count - v);
+            }
+        });
+    }
+
+    /// Writes all sums of a block.
+    fn flush(&self, b: &mut KernelBuilder, block: Block, sums: BufId) {
+        let (zero, one) = (b.index(0), b.index(1));
+        let count = b.sub(block.rows.1, block.rows.0);
+        let step = b.index(self.tiling.tile_columns as i64);
+        b.for_loop((zero, count, one), |b, local| {
+            let row = b.add(block.rows.0, local);
+            let start = b.mul_const(local, self.tiling.n_block as i64);
+            b.for_loop((block.columns.0, block.columns.1, step), |b, column| {
+                let offset = b.sub(column, block.columns.0);
+                let at = b.add(start, offset);
+                let columns = self.tiling.tile_columns;
+                self.write_row(b, (block.batch, row, column), sums, at, columns);
+            });
+        });
+    }
+}

@@ -35,6 +35,7 @@ pub mod share;
 pub mod small_float;
 pub mod sort;
 pub mod transpose;
+pub mod transpose_gpu;
 pub mod triangular;
 pub mod update_slice;
 pub mod value;

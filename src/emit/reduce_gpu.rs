@@ -9,6 +9,7 @@ use crate::emit::share;
 use crate::executable::Launch;
 use crate::kernel::Axis;
 use crate::kernel::BinaryOp;
+use crate::kernel::BufId;
 use crate::kernel::CastOp;
 use crate::kernel::CmpOp;
 use crate::kernel::ExprId;
@@ -24,10 +25,18 @@ const WARP: i64 = 32;
 /// Rows of up to this many elements get a warp, longer ones a block.
 const WARP_ROW: i64 = 1024;
 
+/// Results of up to this many elements have several workitems for each column.
+const FEW_COLUMNS: i64 = 128 * 1024;
+/// Workitems for one column then.
+const WORKERS: i64 = 16;
+
 /// Emits the kernel's body.
 pub fn emit(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
+    let reduced: i64 = plan.sizes(true).iter().product();
     if plan.is_row() && plan.extents.last().is_some_and(|e| e.size > 1) {
         rows(b, body, plan)
+    } else if !plan.is_row() && plan.kept() <= FEW_COLUMNS && reduced >= 4 * WORKERS {
+        few_columns(b, body, plan)
     } else {
         columns(b, body, plan)
     }
@@ -72,6 +81,123 @@ fn columns(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
         workitems: [block as u32, 1, 1],
         ..Launch::SINGLE
     }
+}
+
+/// A workgroup takes 32 neighbouring columns; its workitems take turns along them and combine what
+/// they have through shared memory.
+fn few_columns(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launch {
+    let el = &body.el;
+    let kept = plan.kept();
+    let total: i64 = plan.sizes(true).iter().product();
+    let group = b.workgroup_id(Axis::X);
+    let item = b.workitem_id(Axis::X);
+    let (worker, lane) = el.splits.split(b, item, WARP);
+    let number = el.splits.join(b, group, lane, WARP);
+    let last = b.index(kept - 1);
+    // Workitems beyond the end repeat the last column, so that all of them reach the barriers.
+    let safe = b.binary(BinaryOp::SMin, number, last);
+    let size = plan.extents.last().map_or(1, |e| e.size);
+    let (outer, at) = el.splits.split(b, safe, size);
+    let start = plan.start(el, b, 1);
+    let mut state: Vec<ExprId> = Vec::new();
+    for register in start {
+        let ty = b.ty(register);
+        state.push(b.const_bits(ty, 0));
+    }
+    state.push(b.bool(1, false));
+    let bounds = (worker, b.index(total), b.index(WORKERS));
+    let state = b.for_carried(bounds, &state, Unroll::Auto, |b, reduced, phis| {
+        el.scope(|| {
+            let position = place(b, body, plan, outer, reduced, at);
+            let values = plan.read(el, b, position, 1, 1);
+            plan.write_beside(b, body, position, (1, 1));
+            let (old, held) = phis.split_at(phis.len() - 1);
+            let both = plan.combine(el, b, old, &values);
+            let mut next: Vec<ExprId> = Vec::new();
+            for (both, value) in both.into_iter().zip(values) {
+                next.push(b.select(held[0], both, value));
+            }
+            next.push(b.bool(1, true));
+            next
+        })
+    });
+    let (registers, held) = state.split_at(state.len() - 1);
+    let mut partial = (registers.to_vec(), held[0]);
+    let buffers = shared_for(b, &partial, (WORKERS * WARP) as u64);
+    let mut half = WORKERS / 2;
+    while half > 0 {
+        put(b, &partial, &buffers, item);
+        b.barrier();
+        let other = b.add_const(item, half * WARP);
+        let top = b.index(WORKERS * WARP - 1);
+        let other = b.binary(BinaryOp::SMin, other, top);
+        let theirs = take(b, &partial, &buffers, other);
+        partial = merge(b, body, plan, &partial, &theirs);
+        b.barrier();
+        half /= 2;
+    }
+    let zero = b.index(0);
+    let first = b.cmp(CmpOp::IEq, worker, zero);
+    let bound = b.index(kept);
+    let in_range = b.cmp(CmpOp::SLt, number, bound);
+    let writes = b.binary(BinaryOp::And, first, in_range);
+    b.if_then(writes, |b| {
+        el.scope(|| {
+            let start = plan.start(el, b, 1);
+            let sum = plan.combine(el, b, &start, &partial.0);
+            plan.write(b, body, &sum, number, (1, 1));
+        });
+    });
+    Launch {
+        workgroups: [pieces(kept, WARP) as u64, 1, 1],
+        workitems: [(WARP * WORKERS) as u32, 1, 1],
+        ..Launch::SINGLE
+    }
+}
+
+/// Shared memory for `count` partial results.
+fn shared_for(b: &mut KernelBuilder, partial: &Partial, count: u64) -> Vec<BufId> {
+    let all: Vec<ExprId> = partial.0.iter().copied().chain([partial.1]).collect();
+    all.into_iter()
+        .map(|register| {
+            let scalar = b.ty(register).scalar;
+            let elem = if scalar == Scalar::I1 {
+                Scalar::I8
+            } else {
+                scalar
+            };
+            b.scratch("partial", elem, count, Space::Shared)
+        })
+        .collect()
+}
+
+/// Stores a partial result.
+fn put(b: &mut KernelBuilder, partial: &Partial, buffers: &[BufId], at: ExprId) {
+    let all = partial.0.iter().copied().chain([partial.1]);
+    for (register, &buffer) in all.zip(buffers) {
+        let stored = if b.ty(register).scalar == Scalar::I1 {
+            b.cast(CastOp::ZExt, register, Scalar::I8)
+        } else {
+            register
+        };
+        b.store(buffer, at, stored);
+    }
+}
+
+/// Loads a partial result of the same types as another one.
+fn take(b: &mut KernelBuilder, like: &Partial, buffers: &[BufId], at: ExprId) -> Partial {
+    let all: Vec<ExprId> = like.0.iter().copied().chain([like.1]).collect();
+    let mut loaded = Vec::new();
+    for (register, &buffer) in all.into_iter().zip(buffers) {
+        let mut value = b.load(buffer, at, 1);
+        if b.ty(register).scalar == Scalar::I1 {
+            let zero = b.int(b.ty(value), 0);
+            value = b.cmp(CmpOp::INe, value, zero);
+        }
+        loaded.push(value);
+    }
+    let held = loaded.pop().unwrap_or(like.1);
+    (loaded, held)
 }
 
 /// Accumulators that may be empty: registers, and whether they hold anything.
@@ -245,41 +371,12 @@ fn over_block(
     warps: i64,
 ) -> Partial {
     let (warp, lane) = body.el.splits.split(b, worker, WARP);
-    let mut all = partial.0.clone();
-    all.push(partial.1);
-    let mut buffers = Vec::new();
-    for &register in &all {
-        let scalar = b.ty(register).scalar;
-        let elem = if scalar == Scalar::I1 {
-            Scalar::I8
-        } else {
-            scalar
-        };
-        buffers.push(b.scratch("warps", elem, warps as u64, Space::Shared));
-    }
+    let buffers = shared_for(b, partial, warps as u64);
     let zero = b.index(0);
     let leads = b.cmp(CmpOp::IEq, lane, zero);
-    b.if_then(leads, |b| {
-        for (&register, &buffer) in all.iter().zip(&buffers) {
-            let stored = if b.ty(register).scalar == Scalar::I1 {
-                b.cast(CastOp::ZExt, register, Scalar::I8)
-            } else {
-                register
-            };
-            b.store(buffer, warp, stored);
-        }
-    });
+    b.if_then(leads, |b| put(b, partial, &buffers, warp));
     b.barrier();
     let (_, slot) = body.el.splits.split(b, lane, warps);
-    let mut loaded = Vec::new();
-    for (&register, &buffer) in all.iter().zip(&buffers) {
-        let mut value = b.load(buffer, slot, 1);
-        if b.ty(register).scalar == Scalar::I1 {
-            let zero = b.int(b.ty(value), 0);
-            value = b.cmp(CmpOp::INe, value, zero);
-        }
-        loaded.push(value);
-    }
-    let held = loaded.pop().unwrap_or(partial.1);
-    over_warp(b, body, plan, (loaded, held), warps)
+    let loaded = take(b, partial, &buffers, slot);
+    over_warp(b, body, plan, loaded, warps)
 }

@@ -264,6 +264,12 @@ ENTRY e {{ x = f32[7,37,3] parameter(0)
     }
     agree(&format!(
         "HloModule m\n{SUM}
+ENTRY e {{ x = f32[90,3,37] parameter(0)
+ i = f32[] parameter(1)
+ ROOT r = f32[37] reduce(x, i), dimensions={{0,1}}, to_apply=sum }}"
+    ));
+    agree(&format!(
+        "HloModule m\n{SUM}
 ENTRY e {{ x = f32[3,131] parameter(0)
  i = f32[] parameter(1)
  ROOT r = f32[3] reduce(x, i), dimensions={{1}}, to_apply=sum }}"

@@ -1,5 +1,7 @@
 //! Transposes that move the minor dimension, with elementwise producers and epilogues.
 //!
+//! A GPU goes by way of shared memory, see [`crate::emit::transpose_gpu`].
+//!
 //! On a CPU square tiles of registers: as many runs along the operand's minor dimension as a run
 //! has lanes are read, the tile is turned by shuffles, and runs along the result's minor dimension
 //! are written. What does not fill a tile is done element by element.
@@ -17,6 +19,7 @@ use crate::emit::request::KernelRequest;
 use crate::emit::setup::Body;
 use crate::emit::setup::Setup;
 use crate::emit::share;
+use crate::emit::transpose_gpu;
 use crate::emit::value;
 use crate::emit::value::Value;
 use crate::executable::Launch;
@@ -31,13 +34,14 @@ use crate::shape::index::inverse_permutation;
 use crate::target::Platform;
 
 /// The transpose that shapes the loops.
-struct Plan {
+pub struct Plan {
     /// Result dimensions.
-    dims: Dims,
+    pub dims: Dims,
     /// Result dimension d is operand dimension `from[d]`.
-    from: Dims,
+    pub from: Dims,
     /// The result dimension that is the operand's minor one.
-    across: usize,
+    pub across: usize,
+    /// Elements of a side of a register tile.
     lanes: i64,
 }
 
@@ -47,14 +51,21 @@ struct Plan {
 /// `EMIT_UNSUPPORTED` when the body has an op without an elemental form.
 pub fn emit(request: &KernelRequest<'_>) -> Result<Emitted> {
     let Setup { mut b, body } = Setup::new(request);
-    let plan = match request.target.platform() {
-        Platform::Cpu if !loop_::is_in_place(request) => plan(request.module, &body),
-        Platform::Cpu | Platform::Cuda => None,
+    let plan = if loop_::is_in_place(request) {
+        None
+    } else {
+        plan(request.module, &body)
     };
     let Some(plan) = plan else {
         return loop_::emit(request);
     };
-    let launch = tiles(&mut b, &body, &plan);
+    let launch = match request.target.platform() {
+        Platform::Cpu => tiles(&mut b, &body, &plan),
+        Platform::Cuda => {
+            let heroes = heroes_of(&body.el, &body, &plan);
+            transpose_gpu::emit(&mut b, &body, &plan, &heroes)
+        }
+    };
     body.finish(b, launch)
 }
 
@@ -98,7 +109,8 @@ fn plan(module: &Module, body: &Body<'_>) -> Option<Plan> {
     let widest = cost::of_body(el, &body.roots).widest;
     let lanes = i64::from(cost::lanes(el.target, widest)).min(8);
     let inner = dims[dims.len() - 1] as i64;
-    (lanes >= 4 && dims[across] as i64 >= lanes && inner >= lanes).then(|| Plan {
+    let fills_tiles = lanes >= 4 && dims[across] as i64 >= lanes && inner >= lanes;
+    (fills_tiles || el.target.platform() == Platform::Cuda).then(|| Plan {
         from: from.clone(),
         across,
         lanes,

@@ -198,6 +198,10 @@ fn rooms_import_only_what_they_may() {
     let mut findings = Vec::new();
     for (path, text) in sources() {
         let Some(room) = room_of(&path) else { continue };
+        // A room's tests may run what it makes through the rooms behind it.
+        if path.ends_with("tests.rs") {
+            continue;
+        }
         for (number, line) in code(&text).lines().enumerate() {
             for (at, _) in line.match_indices("crate::") {
                 if at > 0 && line.as_bytes()[at - 1] == b'$' {

@@ -764,3 +764,61 @@ fn equal_kernels_share_code_under_all_their_names() {
     let compiled = compile(&kernels, &gpus()[0], &Options::default()).expect("compiles");
     assert_eq!(compiled.images.len(), 4);
 }
+
+/// A 6 x 16 tile of a matrix product: packed operands, four steps at a time.
+fn product_tile() -> Kernel {
+    let mut b = KernelBuilder::new("tile");
+    let left = param(&mut b, "left", Scalar::F32, 384 * 6, false);
+    let right = param(&mut b, "right", Scalar::F32, 384 * 16, false);
+    let out = param(&mut b, "out", Scalar::F32, 96, true);
+    let bounds = (b.index(0), b.index(384), b.index(4));
+    let zero = b.float(Ty::vector(Scalar::F32, 8), 0.0);
+    let sums = b.for_carried(bounds, &[zero; 12], Unroll::Never, |b, k, sums| {
+        let mut sums = sums.to_vec();
+        for step in 0..4 {
+            let k = b.add_const(k, step);
+            let (row, column) = (b.mul_const(k, 6), b.mul_const(k, 16));
+            let next = b.add_const(column, 8);
+            let vectors = [b.load(right, column, 8), b.load(right, next, 8)];
+            for i in 0..6 {
+                let at = b.add_const(row, i);
+                let factor = b.load(left, at, 1);
+                for (j, &vector) in vectors.iter().enumerate() {
+                    let sum = &mut sums[i as usize * 2 + j];
+                    *sum = b.fma(factor, vector, *sum);
+                }
+            }
+        }
+        sums
+    });
+    for (i, sum) in sums.into_iter().enumerate() {
+        let at = b.index(8 * i as i64);
+        b.store(out, at, sum);
+    }
+    b.finish(KernelId::from_index(0), Launch::SINGLE)
+}
+
+#[test]
+fn a_product_tile_keeps_its_sums_in_registers() {
+    let text = testing::assembly(&[product_tile()], &testing::x86_v3());
+    assert_eq!(text.matches("vfmadd").count(), 48, "{text}");
+    assert!(!text.contains("(%rsp)"), "{text}");
+    // Operands of whole numbers: the sums are exact.
+    let left: Vec<f32> = (0..384 * 6).map(|i| (i % 7) as f32 - 3.0).collect();
+    let right: Vec<f32> = (0..384 * 16).map(|i| (i % 11) as f32 - 5.0).collect();
+    let mut buffers = [
+        testing::bytes_f32(&left),
+        testing::bytes_f32(&right),
+        vec![0; 96 * 4],
+    ];
+    testing::run(&product_tile(), &testing::x86_v3(), &mut buffers);
+    let got = testing::f32s(&buffers[2]);
+    for row in 0..6 {
+        for column in 0..16 {
+            let wanted: f32 = (0..384)
+                .map(|k| left[k * 6 + row] * right[k * 16 + column])
+                .sum();
+            assert_eq!(got[row * 16 + column], wanted);
+        }
+    }
+}

@@ -68,6 +68,9 @@ const BYTECODE_MAGIC: &[u8] = b"ML\xefR";
 /// Bytes in which the bytecode of a `jax.export` artifact must begin, if it is one.
 const EXPORT_HEAD: usize = 1 << 20;
 
+/// Bytes at the beginning of a text that must be free of control characters.
+const CONTROL_HEAD: usize = 4096;
+
 /// Reads a module, in that format or in the one its content shows.
 ///
 /// # Errors
@@ -91,8 +94,8 @@ pub fn read(bytes: &[u8], format: Option<InputFormat>) -> Result<Module> {
         InputFormat::HloProto => wire::hlo::decode_any(bytes),
         InputFormat::StablehloText | InputFormat::StablehloBytecode | InputFormat::JaxExport => {
             let message = format!("{} as input", format.description());
-            let help = "give the program as HLO, for instance from \
-                        `jax.jit(f).lower(...).compiler_ir('hlo')`";
+            let help = "give the program as HLO; jax makes it with `jax.jit(f).lower(...)\
+                        .compiler_ir('hlo').as_serialized_hlo_module_proto()`";
             Err(Diagnostic::unsupported(codes::INPUT_KIND, message).help(help))
         }
     }
@@ -109,12 +112,11 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     if bytes.starts_with(BYTECODE_MAGIC) {
         return Ok(InputFormat::StablehloBytecode);
     }
+    if is_message(bytes) {
+        return Ok(InputFormat::HloProto);
+    }
     if let Some(format) = text_format(bytes) {
         return Ok(format);
-    }
-    // A serialized module starts with the name (or, wrapped, the module): field 1, with a length.
-    if bytes[0] == 0x0a && wire::hlo::decode_any(bytes).is_ok() {
-        return Ok(InputFormat::HloProto);
     }
     let head = &bytes[..bytes.len().min(EXPORT_HEAD)];
     if head
@@ -123,6 +125,7 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     {
         return Ok(InputFormat::JaxExport);
     }
+    // What a module's proto begins with, its name or the module inside: the rest is damaged.
     if bytes[0] == 0x0a {
         return Ok(InputFormat::HloProto);
     }
@@ -132,6 +135,42 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     Err(Diagnostic::error(codes::INPUT_KIND, message).help(help))
 }
 
+/// Whether the bytes are fields of a protobuf message, end to end. No text is.
+fn is_message(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let Some(tag) = varint(&mut rest) else {
+            return false;
+        };
+        let skipped = match tag & 7 {
+            0 => varint(&mut rest).map(|_| 0),
+            1 => Some(8),
+            2 => varint(&mut rest),
+            5 => Some(4),
+            _ => None,
+        };
+        let skipped = skipped.and_then(|n| usize::try_from(n).ok());
+        match skipped.and_then(|n| rest.get(n..)) {
+            Some(after) if tag >> 3 != 0 => rest = after,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Takes a number of seven bits a byte.
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let length = 1 + rest.iter().take(10).position(|b| b & 0x80 == 0)?;
+    let (bytes, after) = rest.split_at(length);
+    *rest = after;
+    Some(
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)),
+    )
+}
+
 /// The format of a text, when the bytes are one that begins as a program does.
 fn text_format(bytes: &[u8]) -> Option<InputFormat> {
     let text = match std::str::from_utf8(bytes) {
@@ -139,6 +178,11 @@ fn text_format(bytes: &[u8]) -> Option<InputFormat> {
         // A broken byte further on does not hide what the text begins with.
         Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
     };
+    // Text has no control characters; a damaged proto has them near its beginning.
+    let control = |b: &u8| *b < b' ' && !b.is_ascii_whitespace();
+    if bytes.iter().take(CONTROL_HEAD).any(control) {
+        return None;
+    }
     let mut cursor = Cursor::new(text.strip_prefix('\u{feff}').unwrap_or(text));
     if matches!(cursor.peek(), b'#' | b'"') {
         return Some(InputFormat::StablehloText);
@@ -186,6 +230,27 @@ mod tests {
         for bytes in [&b""[..], b"\n", b"hello", b"\x00\x01", b"{}"] {
             assert_eq!(detect(bytes).unwrap_err().code, codes::INPUT_KIND);
         }
+    }
+
+    #[test]
+    fn protos_are_told_apart_from_text_whatever_their_names() {
+        for length in 0..=70u8 {
+            let mut bytes = vec![0x0a, length];
+            bytes.extend(std::iter::repeat_n(b'x', usize::from(length)));
+            bytes.extend([0x12, 1, b'y']);
+            assert_eq!(
+                detect(&bytes).unwrap(),
+                InputFormat::HloProto,
+                "length {length}"
+            );
+            bytes.pop();
+            assert_eq!(
+                detect(&bytes).unwrap(),
+                InputFormat::HloProto,
+                "cut, length {length}"
+            );
+        }
+        assert_eq!(detect(b"\nHloModule m\n").unwrap(), InputFormat::HloText);
     }
 
     #[test]

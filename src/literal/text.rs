@@ -290,7 +290,7 @@ fn elided(cursor: &mut Cursor<'_>, shape: &ArrayShape) -> Result<()> {
     let message = format!("the values of a constant `{shape}` are left out");
     Err(cursor
         .error_at(cursor.pos() - 3, message)
-        .help("print the module with `print_large_constants`, or give it as a proto"))
+        .help("print the module with print_large_constants=True, or give it as a proto"))
 }
 
 fn parse_element(cursor: &mut Cursor<'_>, ty: PrimitiveType, data: &mut Vec<u8>) -> Result<()> {

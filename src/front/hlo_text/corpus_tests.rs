@@ -1,4 +1,4 @@
-//! The programs that ship and, when it is at hand, the corpus: each in both of its forms.
+//! The programs of the corpus, or those that ship where it is not at hand, in both of their forms.
 
 use std::path::PathBuf;
 
@@ -9,30 +9,18 @@ use crate::hlo::StackFrameIndex;
 use crate::hlo::print;
 use crate::hlo::verify;
 
-/// The files of that name in all cases of the programs that ship, and of the corpus when it is there.
+/// The files of that name in all cases of the corpus or, without it, in those that ship.
 fn files(name: &str) -> Vec<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("tests/programs")];
-    folders.extend(
-        root.ancestors()
-            .map(|dir| dir.join("shared/corpus"))
-            .find(|dir| dir.is_dir()),
-    );
-    let mut out = Vec::new();
-    for folder in folders {
-        for kind in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            for case in std::fs::read_dir(kind.path())
-                .into_iter()
-                .flatten()
-                .flatten()
-            {
-                let file = case.path().join(name);
-                if file.is_file() {
-                    out.push(file);
-                }
-            }
-        }
-    }
+    let corpus = root
+        .ancestors()
+        .map(|dir| dir.join("shared/corpus"))
+        .find(|dir| dir.is_dir());
+    let folder = corpus.unwrap_or_else(|| root.join("tests/programs"));
+    let subfolders = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let cases = subfolders(folder).flat_map(|kind| subfolders(kind.path()));
+    let mut out: Vec<PathBuf> = cases.map(|case| case.path().join(name)).collect();
+    out.retain(|file| file.is_file());
     out.sort();
     out
 }

@@ -131,6 +131,7 @@ impl Checker<'_, '_> {
                     aliased_output: false,
                     ..
                 } if writes => Some("a read-only parameter is written"),
+                AllocKind::Tuple if self.is_passed_through(kind, &used.slice) => None,
                 AllocKind::Tuple => Some("a table of pointers is used as data"),
                 AllocKind::ThreadLocal => Some("memory of one thread is used by a thunk"),
                 AllocKind::Constant(_) | AllocKind::Parameter { .. } | AllocKind::Owned => None,

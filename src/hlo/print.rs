@@ -17,6 +17,7 @@ use crate::hlo::AliasKind;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
+use crate::hlo::visit;
 use crate::shape::ProgramShape;
 
 use names::Names;
@@ -27,7 +28,7 @@ pub fn module(module: &Module) -> String {
     header(module, &mut out);
     stack_frames(module, &mut out);
     let names = Names::of(module);
-    for comp in module.comps.ids() {
+    for comp in visit::comps_from(module, module.comps.ids()) {
         out.push('\n');
         computation(module, &names, comp, &mut out);
     }

@@ -194,7 +194,7 @@ impl<'m> Rewriter<'m> {
             }
             let root = self.resolve(self.module.comps[comp].root);
             self.module.comps[comp].root = root;
-            drop_dead_with(self.module, comp, &effects);
+            drop_dead_with(self.module, comp, &effects, &self.replaced);
         }
         self.count > 0
     }
@@ -204,19 +204,25 @@ impl<'m> Rewriter<'m> {
 /// Parameters and side effects stay. True when something was dropped.
 pub fn drop_dead(module: &mut Module, comp: CompId) -> bool {
     let effects = visit::side_effects(module);
-    drop_dead_with(module, comp, &effects)
+    drop_dead_with(module, comp, &effects, &IdMap::new())
 }
 
-fn drop_dead_with(module: &mut Module, comp: CompId, effects: &IdSet<CompId>) -> bool {
+/// As [`drop_dead`]; side effects of what has been replaced do not count.
+fn drop_dead_with(
+    module: &mut Module,
+    comp: CompId,
+    effects: &IdSet<CompId>,
+    replaced: &IdMap<InstrId, Option<InstrId>>,
+) -> bool {
     let computation = &module.comps[comp];
     let before = computation.instrs.len();
     let mut live: IdSet<InstrId> = IdSet::new();
     let mut work = vec![computation.root];
     for &id in &computation.instrs {
         let op = &module.instrs[id].op;
-        let mut needed = matches!(op, Op::Parameter { .. }) || visit::op_has_side_effect(op);
-        visit::each_called(op, |callee| needed |= effects.contains(callee));
-        if needed {
+        let mut effect = visit::op_has_side_effect(op);
+        visit::each_called(op, |callee| effect |= effects.contains(callee));
+        if matches!(op, Op::Parameter { .. }) || (effect && replaced[id].is_none()) {
             work.push(id);
         }
     }
@@ -238,7 +244,7 @@ pub fn drop_dead_everywhere(module: &mut Module) -> bool {
     let effects = visit::side_effects(module);
     let mut changed = false;
     for comp in visit::reachable(module) {
-        changed |= drop_dead_with(module, comp, &effects);
+        changed |= drop_dead_with(module, comp, &effects, &IdMap::new());
     }
     changed
 }

@@ -10,6 +10,7 @@ use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::hlo::Rewriter;
 use crate::hlo::Stage;
+use crate::hlo::verify::location;
 use crate::hlo::visit;
 use crate::passes::legalize::batch_norm;
 use crate::passes::legalize::ragged_dot;
@@ -76,7 +77,8 @@ pub fn expand_all(module: &mut Module) -> Result<bool> {
         }
         let mut rewriter = Rewriter::new(module);
         for (id, expand) in found {
-            rewriter.replace_with(id, |b| expand(b, id))?;
+            let made = rewriter.replace_with(id, |b| expand(b, id));
+            made.map_err(|e| e.or_at(|| location(rewriter.module, id)))?;
         }
         changed |= rewriter.finish();
     }

@@ -34,6 +34,7 @@ pub mod setup;
 pub mod share;
 pub mod small_float;
 pub mod sort;
+pub mod topk;
 pub mod transpose;
 pub mod transpose_gpu;
 pub mod triangular;

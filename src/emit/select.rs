@@ -15,6 +15,7 @@ use crate::emit::scatter;
 use crate::emit::select_and_scatter;
 use crate::emit::setup;
 use crate::emit::sort;
+use crate::emit::topk;
 use crate::emit::transpose;
 use crate::emit::triangular;
 use crate::emit::update_slice;
@@ -49,6 +50,7 @@ pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
         Some(Op::Scatter { .. }) => scatter::emit(request),
         Some(Op::Cholesky { .. } | Op::TriangularSolve { .. }) => triangular::emit(request),
         Some(Op::Transpose { .. }) => transpose::emit(request),
+        Some(Op::TopK { .. }) => topk::emit(request),
         Some(Op::Sort { .. }) => sort::emit(request),
         Some(Op::SelectAndScatter { .. }) => select_and_scatter::emit(request),
         _ => loop_::emit(request),
@@ -73,6 +75,7 @@ fn hero<'a>(request: &KernelRequest<'a>) -> Option<&'a Op> {
             | Op::Scatter { .. }
             | Op::SelectAndScatter { .. }
             | Op::Sort { .. }
+            | Op::TopK { .. }
             | Op::Cholesky { .. }
             | Op::TriangularSolve { .. } => {
                 return Some(&instr.op);

@@ -358,6 +358,20 @@ ENTRY e { k = s16[3001] parameter(0)
 }
 
 #[test]
+fn the_best_few_of_each_row() {
+    for largest in [true, false] {
+        agree_on(
+            &format!(
+                "HloModule m
+ENTRY e {{ x = f32[3,91] parameter(0)
+ ROOT t = (f32[3,5], s32[3,5]) topk(x), k=5, largest={largest} }}"
+            ),
+            &testing::x86_v3(),
+        );
+    }
+}
+
+#[test]
 fn scattered_rows_are_added_in_place() {
     agree(&format!(
         "HloModule m\n{SUM}

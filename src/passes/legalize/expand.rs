@@ -23,6 +23,8 @@ use crate::passes::legalize::topk;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
+use crate::target::Platform;
+use crate::target::Target;
 
 /// The pass that expands all of them.
 pub struct ExpandOps;
@@ -34,9 +36,28 @@ impl Pass for ExpandOps {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
-        Ok(Changed::when(expand_all(module)?))
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
+        let target = cx.target;
+        let wanted = |module: &Module, id: InstrId| !has_kernel(module, id, target);
+        Ok(Changed::when(expand_where(module, &wanted)?))
     }
+}
+
+/// Results of up to this many elements a row are kept as a list by the top-k kernel.
+const TOPK_LIST: usize = 128;
+
+/// Whether an op that has an expansion also has a kernel for the target, which is faster.
+fn has_kernel(module: &Module, id: InstrId, target: &Target) -> bool {
+    let instr = module.instr(id);
+    let Op::TopK { k, .. } = instr.op else {
+        return false;
+    };
+    let array = module.operand(id, 0).shape.as_array();
+    let ordered = array.is_some_and(|array| {
+        let ty = array.ty;
+        (ty.is_float() || ty.is_integer()) && ty.bit_width() >= 8
+    });
+    target.platform() == Platform::Cpu && k <= TOPK_LIST && ordered
 }
 
 /// Appends what does the same as the instruction, and gives its value.
@@ -65,11 +86,17 @@ pub fn expansion(op: &Op) -> Option<Expansion> {
 /// # Errors
 /// `XA3001` for a form of an op that its expansion does not cover.
 pub fn expand_all(module: &mut Module) -> Result<bool> {
+    expand_where(module, &|_, _| true)
+}
+
+/// The same for the instructions that are wanted.
+fn expand_where(module: &mut Module, wanted: &dyn Fn(&Module, InstrId) -> bool) -> Result<bool> {
     let mut changed = false;
     loop {
         let found: Vec<(InstrId, Expansion)> = visit::reachable(module)
             .into_iter()
             .flat_map(|comp| module.comps[comp].instrs.iter().copied())
+            .filter(|&id| wanted(module, id))
             .filter_map(|id| expansion(&module.instrs[id].op).map(|e| (id, e)))
             .collect();
         if found.is_empty() {

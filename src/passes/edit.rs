@@ -4,6 +4,8 @@
 //! users, roots and control edges, drops what nothing needs, and puts operands before users.
 //! All of it is linear in the size of the computations touched.
 
+use std::collections::BTreeSet;
+
 use crate::analysis::effects::Effects;
 use crate::base::Id;
 use crate::base::IdMap;
@@ -114,7 +116,7 @@ impl<'m> Edit<'m> {
     /// The instructions of `comp` with operands before users, also when it is under change.
     pub fn ordered(&self, comp: CompId) -> Vec<InstrId> {
         let mut order = Vec::new();
-        let mut seen = IdSet::new();
+        let mut seen = BTreeSet::new();
         let mut walk: Vec<(InstrId, bool)> = Vec::new();
         for &start in &self.module.comps[comp].instrs {
             walk.push((start, false));

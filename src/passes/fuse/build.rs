@@ -1,6 +1,7 @@
 //! Turns groups into fusion instructions.
 
-use crate::base::IdMap;
+use std::collections::BTreeMap;
+
 use crate::base::Result;
 use crate::hlo::CompId;
 use crate::hlo::Computation;
@@ -20,14 +21,10 @@ use crate::shape::Shape;
 /// bitcasts.
 pub fn build(module: &mut Module, comp: CompId, groups: &Groups) -> Result<Changed> {
     let order = module.comps[comp].instrs.clone();
-    let mut position: IdMap<InstrId, usize> = IdMap::new();
-    for (i, &id) in order.iter().enumerate() {
-        position.set(id, i);
-    }
     let mut edit = Edit::new(module);
     for group in groups.groups.values() {
         if group.merged_into.is_none() && group.members.len() > 1 {
-            fuse(&mut edit, comp, groups, group, &position);
+            fuse(&mut edit, comp, groups, group);
         }
     }
     for id in order {
@@ -47,15 +44,9 @@ fn kind(groups: &Groups, group: &Group) -> FusionKind {
     }
 }
 
-fn fuse(
-    edit: &mut Edit<'_>,
-    comp: CompId,
-    groups: &Groups,
-    group: &Group,
-    position: &IdMap<InstrId, usize>,
-) {
+fn fuse(edit: &mut Edit<'_>, comp: CompId, groups: &Groups, group: &Group) {
     let mut members: Vec<InstrId> = group.members.keys().copied().collect();
-    members.sort_by_key(|&id| position[id]);
+    members.sort_by_key(|&id| groups.position[id]);
     let main = group.hero.unwrap_or(group.roots[0]);
     let first = edit.instr(group.roots[0]);
     let name = first.name.clone();
@@ -67,14 +58,14 @@ fn fuse(
         root: main,
         execution_thread: String::new(),
     });
-    let mut copies: IdMap<InstrId, Option<InstrId>> = IdMap::new();
+    let mut copies: BTreeMap<InstrId, InstrId> = BTreeMap::new();
     let mut inputs: Vec<InstrId> = Vec::new();
     for &id in &members {
         for &operand in &edit.instr(id).operands.clone() {
-            if copies[operand].is_none() && !group.members.contains_key(&operand) {
+            if !copies.contains_key(&operand) && !group.members.contains_key(&operand) {
                 let parameter = parameter(edit, body, operand, inputs.len());
                 edit.module.comps[body].params.push(parameter);
-                copies.set(operand, Some(parameter));
+                copies.insert(operand, parameter);
                 inputs.push(operand);
             }
         }
@@ -83,14 +74,14 @@ fn fuse(
         let mut copy = edit.instr(id).clone();
         copy.parent = body;
         for operand in &mut copy.operands {
-            *operand = copies[*operand].unwrap_or(*operand);
+            *operand = copies.get(operand).copied().unwrap_or(*operand);
         }
-        copies.set(id, Some(edit.push(copy)));
+        copies.insert(id, edit.push(copy));
     }
     let roots: Vec<InstrId> = group
         .roots
         .iter()
-        .map(|&r| copies[r].unwrap_or(r))
+        .map(|r| copies.get(r).copied().unwrap_or(*r))
         .collect();
     let root = match roots.as_slice() {
         [only] => *only,

@@ -50,6 +50,8 @@ pub struct Group {
     pub nodes: usize,
     /// Work an element that is done again.
     pub recompute: u32,
+    /// The place in the computation's list of its last member.
+    pub last: usize,
     /// The group this one was merged into.
     pub merged_into: Option<GroupId>,
 }
@@ -62,6 +64,8 @@ pub struct Groups {
     pub users: Users,
     /// What part each instruction can play.
     pub roles: IdMap<InstrId, Role>,
+    /// The place of each instruction in the computation's list, operands before users.
+    pub position: IdMap<InstrId, usize>,
     /// Every group, merged ones too.
     pub groups: Arena<GroupId, Group>,
     /// The groups each instruction is a member of.
@@ -88,8 +92,10 @@ impl Groups {
         let mut seen_groups: IdSet<GroupId> = IdSet::new();
         let mut stack: Vec<InstrId> = from.to_vec();
         let mut looked = 0;
+        // What stands behind the last member leads nowhere.
+        let last = self.groups[into].last;
         while let Some(id) = stack.pop() {
-            if !seen.insert(id) {
+            if self.position[id] > last || !seen.insert(id) {
                 continue;
             }
             looked += 1;
@@ -119,6 +125,7 @@ impl Groups {
         let mut group = Group {
             roots: vec![id],
             nodes: 1,
+            last: self.position[id],
             ..Group::default()
         };
         let place = Place {
@@ -138,6 +145,7 @@ impl Groups {
     pub fn join(&mut self, module: &Module, id: InstrId, group: GroupId, places: Places) {
         let g = &mut self.groups[group];
         g.nodes += places.len();
+        g.last = g.last.max(self.position[id]);
         g.members.insert(id, places);
         g.inputs.remove(&id);
         for &operand in &module.instr(id).operands {

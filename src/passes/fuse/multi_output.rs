@@ -155,5 +155,6 @@ fn merge(groups: &mut Groups, a: GroupId, b: GroupId) {
     group.inputs.retain(|id| !members.contains_key(id));
     group.nodes = group.members.values().map(|p| p.len()).sum();
     group.hero = group.hero.or(other.hero);
+    group.last = group.last.max(other.last);
     groups.groups[b].merged_into = Some(a);
 }

@@ -40,7 +40,9 @@ pub fn group(module: &Module, comp: CompId, fuel: &mut Fuel) -> Groups {
         }
     }
     let mut roles: IdMap<InstrId, Role> = IdMap::new();
-    for &id in order {
+    let mut position: IdMap<InstrId, usize> = IdMap::new();
+    for (at, &id) in order.iter().enumerate() {
+        position.set(id, at);
         if !before.contains(id) {
             roles.set(id, decide::role(module, module.instr(id)));
         }
@@ -52,6 +54,7 @@ pub fn group(module: &Module, comp: CompId, fuel: &mut Fuel) -> Groups {
             comp,
             users: Users::of(module, &[comp]),
             roles,
+            position,
             groups: Arena::new(),
             of: IdMap::new(),
         },

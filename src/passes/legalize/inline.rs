@@ -4,9 +4,10 @@
 //! callers, so what is inlined holds no call any more. Bodies of reductions, sorts and loops keep
 //! their computations.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::call_graph;
 use crate::base::Diagnostic;
-use crate::base::IdMap;
 use crate::base::Result;
 use crate::base::codes;
 use crate::hlo::CompId;
@@ -25,6 +26,9 @@ use crate::shape::Shape;
 
 /// Instructions a module may grow to by inlining.
 const LIMIT: usize = 4_000_000;
+
+/// What each instruction of an inlined body became.
+type Copies = BTreeMap<InstrId, InstrId>;
 
 /// The pass.
 pub struct Inline;
@@ -111,10 +115,12 @@ pub fn body_of(
     body: CompId,
     args: &[InstrId],
 ) -> Result<InstrId> {
-    let mut copies: IdMap<InstrId, Option<InstrId>> = IdMap::new();
+    let mut copies: Copies = Copies::new();
     for id in edit.ordered(body) {
         if let Op::Parameter { number, .. } = edit.instr(id).op {
-            copies[id] = args.get(number).copied();
+            if let Some(&arg) = args.get(number) {
+                copies.insert(id, arg);
+            }
             continue;
         }
         let mut copy = edit.instr(id).clone();
@@ -123,26 +129,25 @@ pub fn body_of(
             *operand = copied(edit, &copies, *operand)?;
         }
         let mut edges = std::mem::take(&mut copy.control_predecessors);
-        edges.retain(|e| match copies[edit.resolve(*e)] {
-            Some(new) => {
+        edges.retain(|e| match copies.get(&edit.resolve(*e)) {
+            Some(&new) => {
                 *e = new;
                 true
             }
             None => false,
         });
         copy.control_predecessors = edges;
-        copies[id] = Some(edit.push(copy));
+        copies.insert(id, edit.push(copy));
     }
     let root = edit.module.comps[body].root;
     copied(edit, &copies, root)
 }
 
-fn copied(
-    edit: &Edit<'_>,
-    copies: &IdMap<InstrId, Option<InstrId>>,
-    id: InstrId,
-) -> Result<InstrId> {
-    copies[edit.resolve(id)].ok_or_else(|| broken("an operand that its computation does not list"))
+fn copied(edit: &Edit<'_>, copies: &Copies, id: InstrId) -> Result<InstrId> {
+    copies
+        .get(&edit.resolve(id))
+        .copied()
+        .ok_or_else(|| broken("an operand that its computation does not list"))
 }
 
 /// Every `async-update` and `async-done` that hangs on `start` becomes the value.
@@ -176,7 +181,7 @@ fn map_body(
     dims: &Dims,
     cx: &PassCx<'_>,
 ) -> Result<InstrId> {
-    let mut copies: IdMap<InstrId, Option<InstrId>> = IdMap::new();
+    let mut copies: Copies = Copies::new();
     for id in edit.ordered(body) {
         let mut copy = edit.instr(id).clone();
         let Some(ty) = copy
@@ -199,7 +204,7 @@ fn map_body(
             .collect::<Result<Vec<_>>>()?;
         let wide = Shape::Array(ArrayShape::new(ty, dims.iter().copied()));
         copy.parent = comp;
-        copies[id] = Some(match copy.op {
+        let value = match copy.op {
             Op::Parameter { number, .. } => match args.get(number) {
                 Some(&arg) => arg,
                 None => return Err(broken("a map body with more parameters than operands")),
@@ -233,7 +238,8 @@ fn map_body(
                     "it is inside a map",
                 ));
             }
-        });
+        };
+        copies.insert(id, value);
     }
     let root = edit.module.comps[body].root;
     copied(edit, &copies, root)

@@ -92,7 +92,7 @@ fn equal(module: &Module, a: CompId, b: CompId) -> bool {
     if a.instrs.len() != b.instrs.len() || a.params.len() != b.params.len() {
         return false;
     }
-    let mut matches: IdMap<InstrId, Option<InstrId>> = IdMap::new();
+    let mut matches: BTreeMap<InstrId, InstrId> = BTreeMap::new();
     for (&x, &y) in a.instrs.iter().zip(&b.instrs) {
         let (p, q) = (&module.instrs[x], &module.instrs[y]);
         let same = p.op == q.op
@@ -101,15 +101,15 @@ fn equal(module: &Module, a: CompId, b: CompId) -> bool {
             && p.operands
                 .iter()
                 .zip(&q.operands)
-                .all(|(&o, &r)| matches[o] == Some(r))
+                .all(|(o, r)| matches.get(o) == Some(r))
             && p.control_predecessors.is_empty()
             && q.control_predecessors.is_empty();
         if !same {
             return false;
         }
-        matches[x] = Some(y);
+        matches.insert(x, y);
     }
-    matches[a.root] == Some(b.root)
+    matches.get(&a.root) == Some(&b.root)
 }
 
 fn merge_instructions(module: &mut Module) -> Changed {

@@ -44,14 +44,8 @@ impl Pass for Algebraic {
     }
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::post_order(module);
-        let control = call_graph::contexts(module);
         edit::sweep(module, &comps, &mut |edit, id| {
-            let parent = edit.instr(id).parent;
-            let mut site = Site {
-                edit,
-                id,
-                control: control[parent] == call_graph::Context::Control,
-            };
+            let mut site = Site { edit, id };
             let new = rule(&mut site)?;
             Ok(new.filter(|_| cx.fuel.take()))
         })
@@ -62,8 +56,6 @@ impl Pass for Algebraic {
 struct Site<'e, 'm> {
     edit: &'e mut Edit<'m>,
     id: InstrId,
-    /// Whether its computation is a sequence of steps (and not, say, a reducer).
-    control: bool,
 }
 
 /// What a rule answers.

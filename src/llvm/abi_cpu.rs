@@ -7,10 +7,13 @@
 use inkwell::context::Context;
 use inkwell::module::Module;
 
+use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::base::codes;
 use crate::kernel::Buffer;
 use crate::kernel::Kernel;
 use crate::kernel::Scalar;
+use crate::kernel::Space;
 use crate::llvm::index::Facts;
 use crate::llvm::ir::Ir;
 use crate::llvm::ir::Val;
@@ -22,6 +25,8 @@ use crate::llvm::session::Machine;
 const WORKGROUP_NUMBERS: u64 = 8;
 /// Byte offset in the frame of the address of the arguments.
 const ARGUMENTS: u64 = 24;
+/// Scratch memory of a kernel: half of the stack that XLA's pool threads have.
+const STACK_BYTES: u64 = 4 << 20;
 /// Size of one argument.
 const ARGUMENT_BYTES: u64 = 16;
 
@@ -33,6 +38,7 @@ pub(super) fn lower<'a, 'ctx: 'a>(
     machine: &'a Machine,
     names: impl Iterator<Item = &'a str>,
 ) -> Result<()> {
+    check_stack(kernel)?;
     let ir = Ir::function(
         context,
         module,
@@ -73,6 +79,26 @@ pub(super) fn lower<'a, 'ctx: 'a>(
         lower.ir.alias(name);
     }
     Ok(())
+}
+
+/// Refuses scratch memory that a thread's stack may not hold.
+fn check_stack(kernel: &Kernel) -> Result<()> {
+    let scratch = kernel
+        .buffers
+        .values()
+        .filter(|buffer| buffer.space != Space::Global);
+    let bytes: u64 = scratch.map(|b| b.count * b.elem.bytes()).sum();
+    if bytes <= STACK_BYTES {
+        return Ok(());
+    }
+    Err(Diagnostic::internal(
+        codes::KERNEL_CHECK,
+        format!(
+            "kernel `{}` keeps {bytes} bytes of scratch memory on the stack, at most {STACK_BYTES} \
+             are safe",
+            kernel.name
+        ),
+    ))
 }
 
 /// Loads the address at a byte offset of a block that does not change during the kernel.

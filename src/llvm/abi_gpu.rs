@@ -24,6 +24,8 @@ use crate::llvm::session::Machine;
 
 /// LLVM's number of the calling convention `ptx_kernel`.
 const PTX_KERNEL: u32 = 71;
+/// Shared memory that a kernel may have without asking at the launch.
+const STATIC_SHARED_BYTES: u64 = 48 << 10;
 /// Every workitem of a warp.
 const WHOLE_WARP: u32 = 0xffff_ffff;
 
@@ -36,6 +38,23 @@ pub(super) fn is_ptx_name(name: &str) -> bool {
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$')
+}
+
+/// Refuses launches that the driver would refuse.
+fn check_launch(kernel: &Kernel) -> Result<()> {
+    let [x, y, z] = kernel.launch.workgroups;
+    let shared = kernel.shared_layout().1;
+    let problem = if x >= 1 << 31 || y >= 1 << 16 || z >= 1 << 16 {
+        format!("launches {x} x {y} x {z} workgroups, more than a grid holds")
+    } else if kernel.launch.shared_bytes == 0 && shared > STATIC_SHARED_BYTES {
+        format!("keeps {shared} bytes in shared memory and does not launch with as many")
+    } else {
+        return Ok(());
+    };
+    Err(Diagnostic::internal(
+        codes::KERNEL_CHECK,
+        format!("kernel `{}` {problem}", kernel.name),
+    ))
 }
 
 /// Lowers a kernel to a function of the module.
@@ -51,6 +70,7 @@ pub(super) fn lower<'a, 'ctx: 'a>(
             format!("kernel name `{}` is not a PTX identifier", kernel.name),
         ));
     }
+    check_launch(kernel)?;
     let ir = Ir::function(
         context,
         module,

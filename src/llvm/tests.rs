@@ -822,3 +822,32 @@ fn a_product_tile_keeps_its_sums_in_registers() {
         }
     }
 }
+
+#[test]
+fn kernels_that_no_launch_can_run_are_refused() {
+    let refusal = |kernel: Kernel, target: &Target| {
+        compile(&[kernel], target, &Options::default())
+            .expect_err("refused")
+            .message
+    };
+    let mut kernel = block_sum(true);
+    kernel.launch.shared_bytes = 0;
+    let message = refusal(kernel, &gpus()[0]);
+    assert!(
+        message.contains("65536 bytes in shared memory"),
+        "{message}"
+    );
+    let mut kernel = block_sum(false);
+    kernel.launch.workgroups = [1, 1 << 16, 1];
+    let message = refusal(kernel, &gpus()[0]);
+    assert!(message.contains("more than a grid holds"), "{message}");
+    let mut kernel = everything(4);
+    kernel.buffers.values_mut().for_each(|b| b.count = 4 << 20);
+    let message = refusal(kernel, &testing::x86_v3());
+    assert!(message.contains("on the stack"), "{message}");
+    // Fragments are a GPU's.
+    let (half, single) = ((Scalar::F16, 8), (Scalar::F32, 4));
+    let kernel = matrix(MmaKind::F16, half, (Scalar::F16, 4), single);
+    let message = refusal(kernel, &testing::x86_v3());
+    assert!(message.contains("matrix fragments"), "{message}");
+}

@@ -220,19 +220,19 @@ impl Scope<'_> {
         let k = self.int_c(BinaryOp::Sub, k, bias);
         let high = self.int_c(BinaryOp::Shl, k, shift);
         let m = self.int(BinaryOp::Sub, bits, high);
-        (k, self.from_bits(m))
+        (k, self.as_float(m))
     }
 
     /// A small integer as a float; without 64-bit conversions, which vectors lack.
     pub(super) fn exponent_to_float(&mut self, k: V) -> V {
         if !self.is_double() {
-            return self.to_float(k);
+            return self.int_as_float(k);
         }
         // 1.5 * 2^52 + k, less 1.5 * 2^52.
         let magic = self.c(6_755_399_441_055_744.0);
         let bits = self.bits(magic);
         let sum = self.int(BinaryOp::Add, bits, k);
-        let sum = self.from_bits(sum);
+        let sum = self.as_float(sum);
         self.sub(sum, magic)
     }
 

@@ -82,7 +82,7 @@ impl Scope<'_> {
         };
         let third = self.int_c(BinaryOp::UMulHi, bits, third);
         let t = self.int_c(BinaryOp::Add, third, guess);
-        let mut t = self.from_bits(t);
+        let mut t = self.as_float(t);
         let steps = if self.is_double() { 2 } else { 1 };
         for _ in 0..steps {
             // t (t^3 + 2 a) / (2 t^3 + a), a quarter of both so that nothing overflows.

@@ -242,7 +242,7 @@ impl<'b> Scope<'b> {
         self.b.bitcast(x, ty)
     }
     /// The float of these bits.
-    pub(super) fn from_bits(&mut self, x: V) -> V {
+    pub(super) fn as_float(&mut self, x: V) -> V {
         let ty = self.ty;
         self.b.bitcast(x, ty)
     }
@@ -265,7 +265,7 @@ impl<'b> Scope<'b> {
         let (bias, bits) = (self.bias(), i64::from(self.fraction_bits()));
         let biased = self.int_c(BinaryOp::Add, k, bias);
         let bits = self.int_c(BinaryOp::Shl, biased, bits);
-        self.from_bits(bits)
+        self.as_float(bits)
     }
     /// `x * 2^k`, right also where the factor or the result is not normal.
     pub(super) fn ldexp(&mut self, x: V, k: V) -> V {
@@ -294,7 +294,7 @@ impl<'b> Scope<'b> {
         (float, self.int(BinaryOp::Sub, sum, magic))
     }
     /// The float of an integer.
-    pub(super) fn to_float(&mut self, k: V) -> V {
+    pub(super) fn int_as_float(&mut self, k: V) -> V {
         self.b.cast(CastOp::SIntToFp, k, self.ty.scalar)
     }
 

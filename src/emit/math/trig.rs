@@ -164,7 +164,7 @@ impl Scope<'_> {
     fn flip(&mut self, x: V, sign: V) -> V {
         let bits = self.bits(x);
         let bits = self.int(BinaryOp::Xor, bits, sign);
-        self.from_bits(bits)
+        self.as_float(bits)
     }
 
     /// The sine of `r` for even `q`, its cosine for odd.
@@ -378,7 +378,7 @@ impl Scope<'_> {
         let second = self.int_c(BinaryOp::Shl, second, digits - spare);
         let rest = self.int_c(BinaryOp::LShr, n1, width - (digits - spare));
         let second = self.int(BinaryOp::Or, second, rest);
-        let (first, second) = (self.to_float(first), self.to_float(second));
+        let (first, second) = (self.int_as_float(first), self.int_as_float(second));
         let zero = self.i(0);
         let down = self.int(BinaryOp::Sub, zero, zeros);
         let unit = self.exp2_int(down);

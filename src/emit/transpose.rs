@@ -43,6 +43,8 @@ pub struct Plan {
     pub across: usize,
     /// Elements of a side of a register tile.
     lanes: i64,
+    /// Tiles of a side of a block, which covers whole cache lines of large arrays.
+    side: i64,
 }
 
 /// Emits a request one of whose values is a transpose that moves the minor dimension.
@@ -109,11 +111,18 @@ fn plan(module: &Module, body: &Body<'_>) -> Option<Plan> {
     let widest = cost::of_body(el, &body.roots).widest;
     let lanes = i64::from(cost::lanes(el.target, widest)).min(8);
     let inner = dims[dims.len() - 1] as i64;
+    let line = 64 / widest as i64;
+    let side = if inner.min(dims[across] as i64) >= 8 * line {
+        (line / lanes).clamp(1, 4)
+    } else {
+        1
+    };
     let fills_tiles = lanes >= 4 && dims[across] as i64 >= lanes && inner >= lanes;
     (fills_tiles || el.target.platform() == Platform::Cuda).then(|| Plan {
         from: from.clone(),
         across,
         lanes,
+        side,
         dims,
     })
 }
@@ -175,7 +184,8 @@ fn tiles(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
     let lanes = plan.lanes;
     let others: Vec<usize> = (0..minor).filter(|&d| d != plan.across).collect();
     let mut sizes: Vec<i64> = others.iter().map(|&d| plan.dims[d] as i64).collect();
-    let (strips, across_tiles) = (cost::pieces(along, lanes), cost::pieces(across, lanes));
+    let block = lanes * plan.side;
+    let (strips, blocks) = (cost::pieces(along, block), cost::pieces(across, block));
     sizes.push(strips);
     let work = cost::of_body(el, &body.roots).per_element * 2;
     let total: i64 = plan.dims.iter().map(|&d| d as i64).product();
@@ -189,21 +199,35 @@ fn tiles(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {
             for (i, &d) in others.iter().enumerate() {
                 at[d] = parts[i];
             }
-            // The last strip starts early enough to be whole; so does the last tile of it.
-            let strip = b.mul_const(parts[others.len()], lanes);
-            let last = b.index(along - lanes);
-            at[minor] = b.binary(BinaryOp::SMin, strip, last);
-            b.for_range(across_tiles, 1, |b, tile| {
-                el.scope(|| {
-                    let mut at = at.clone();
-                    let start = b.mul_const(tile, lanes);
-                    let last = b.index(across - lanes);
-                    at[plan.across] = b.binary(BinaryOp::SMin, start, last);
-                    one_tile(b, body, plan, &at);
+            let strip = parts[others.len()];
+            b.for_range(blocks, 1, |b, tile| {
+                b.for_range(plan.side, 1, |b, i| {
+                    b.for_range(plan.side, 1, |b, j| {
+                        el.scope(|| {
+                            let mut at = at.clone();
+                            at[minor] = tile_start(b, (strip, i), plan, along);
+                            at[plan.across] = tile_start(b, (tile, j), plan, across);
+                            one_tile(b, body, plan, &at);
+                        });
+                    });
                 });
             });
         });
     })
+}
+
+/// Where a tile of a block starts; the last ones start early enough to be whole.
+fn tile_start(
+    b: &mut KernelBuilder,
+    (block, tile): (ExprId, ExprId),
+    plan: &Plan,
+    size: i64,
+) -> ExprId {
+    let start = b.mul_const(block, plan.lanes * plan.side);
+    let offset = b.mul_const(tile, plan.lanes);
+    let start = b.add(start, offset);
+    let last = b.index(size - plan.lanes);
+    b.binary(BinaryOp::SMin, start, last)
 }
 
 /// Reads, turns and writes the tile whose first element is at an index of the result.

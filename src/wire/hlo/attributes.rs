@@ -391,11 +391,16 @@ pub(super) fn decode_sharding(proto: &pb::OpSharding) -> Result<Sharding> {
     if proto.tile_shape.is_some() {
         return Err(unsupported("shardings with a tile shape are not supported"));
     }
+    let mut dimensions = proto.tile_assignment_dimensions.clone();
+    // One device is written with and without the dimension it makes.
+    if dimensions.is_empty() && proto.tile_assignment_devices.len() == 1 {
+        dimensions.push(1);
+    }
     let permutation = proto.iota_transpose_perm.iter();
     let last_tile_dims = proto.last_tile_dims.iter();
     Ok(Sharding::Array(Box::new(ArraySharding {
         kind: SHARDING_KIND.decode(proto.r#type)?,
-        tile_assignment_dimensions: proto.tile_assignment_dimensions.clone(),
+        tile_assignment_dimensions: dimensions,
         tile_assignment_devices: proto.tile_assignment_devices.clone(),
         iota_reshape_dims: proto.iota_reshape_dims.clone(),
         iota_transpose_perm: permutation.map(|&p| i64::from(p)).collect(),

@@ -95,15 +95,17 @@ pub(super) struct Store<'a, 'm> {
 impl<'a, 'm> Store<'a, 'm> {
     pub(super) fn new(body: &'a Body<'m>, product: &'a Product) -> Self {
         let dims = body.el.dims(product.hero);
-        let columns: Vec<usize> = product
-            .output
-            .iter()
-            .enumerate()
-            .rev()
-            .take_while(|(_, (axis, _))| *axis == Axis::Column)
-            .map(|(d, _)| d)
-            .collect();
-        let run = columns.iter().map(|&d| dims[d]).product();
+        // The last dimensions of the result, as long as they are the last parts of a column's
+        // number in the same order.
+        let mut parts: Vec<(Axis, usize)> = product.output.iter().copied().collect();
+        parts.retain(|(axis, _)| *axis == Axis::Column);
+        parts.sort_unstable_by_key(|(_, part)| *part);
+        let last = product.output.iter().zip(&dims).rev();
+        let run = last
+            .zip(parts.iter().rev())
+            .take_while(|((own, _), part)| own == part)
+            .map(|((_, &size), _)| size)
+            .product();
         Self {
             body,
             product,

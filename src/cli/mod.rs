@@ -2,12 +2,16 @@
 //! files, looks at the clock and prints.
 
 mod args;
+#[cfg(feature = "cpu")]
+mod bench;
+mod comparing;
 mod exit;
 mod files;
 mod programs;
 #[cfg(feature = "compiler")]
 mod progress;
 mod report;
+#[cfg(any(feature = "cpu", feature = "reference"))]
 mod results;
 mod signals;
 mod tools;
@@ -88,7 +92,7 @@ fn dispatch(verb: Verb, context: &Context) -> Outcome {
         Verb::Inspect(args) => tools::inspect(&args, context),
         Verb::Verify(args) => tools::verify(&args, context),
         #[cfg(feature = "cpu")]
-        Verb::Bench(args) => results::bench(&args, context),
+        Verb::Bench(args) => bench::bench(&args, context),
         Verb::Targets => tools::targets(context),
         Verb::Explain(args) => tools::explain(&args, context),
     }

@@ -6,6 +6,7 @@ use crate::cli::Context;
 use crate::cli::args::Explain;
 use crate::cli::args::Inspect;
 use crate::cli::args::Verify;
+use crate::cli::comparing;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::cli::exit::about;
@@ -13,7 +14,6 @@ use crate::cli::files;
 use crate::cli::programs::EmitRequest;
 use crate::cli::programs::write_emitted;
 use crate::cli::report;
-use crate::cli::results;
 use crate::driver;
 use crate::driver::verify::VerifyRequest;
 
@@ -43,14 +43,14 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
     let name = files::shown(&args.bundle);
     let bundle = files::read(&args.bundle)?;
     let expected = match &args.expect {
-        Some(path) => results::read_arrays(std::slice::from_ref(path))?.pop(),
+        Some(path) => comparing::read_arrays(std::slice::from_ref(path))?.pop(),
         None => None,
     };
     let request = VerifyRequest {
-        inputs: results::read_arrays(&args.input)?,
+        inputs: comparing::read_arrays(&args.input)?,
         has_inputs: !args.input.is_empty(),
         expected,
-        tolerance: results::tolerance(&args.tolerance),
+        tolerance: comparing::tolerance(&args.tolerance),
         any_host: args.any_host,
         threads: args.threads,
     };
@@ -61,7 +61,7 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
     for note in &report.notes {
         context.reporter.log(1, note);
     }
-    results::tell_verdicts(&report.verdicts, context)?;
+    comparing::tell_verdicts(&report.verdicts, context)?;
     if context.reporter.quiet || context.reporter.json {
         return Ok(());
     }

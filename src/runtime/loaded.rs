@@ -13,7 +13,6 @@ use crate::executable::TargetNeeds;
 use crate::executable::check;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
-#[cfg(feature = "cpu")]
 use crate::runtime::cpu;
 use crate::shape::Shape;
 
@@ -26,10 +25,7 @@ pub struct LoadOptions {
 
 /// A loaded program.
 pub struct Loaded {
-    #[cfg(feature = "cpu")]
     program: cpu::program::Program,
-    #[cfg(not(feature = "cpu"))]
-    never: std::convert::Infallible,
 }
 
 impl Loaded {
@@ -58,7 +54,6 @@ impl Loaded {
         }
     }
 
-    #[cfg(feature = "cpu")]
     fn load_cpu(executable: &Executable, options: &LoadOptions) -> Result<Self> {
         let threads = options.threads.unwrap_or_else(cpu::host::threads);
         let pool = Arc::new(cpu::pool::Pool::new(threads)?);
@@ -67,15 +62,6 @@ impl Loaded {
         Ok(Self { program })
     }
 
-    #[cfg(not(feature = "cpu"))]
-    fn load_cpu(_: &Executable, _: &LoadOptions) -> Result<Self> {
-        let message = "this program was built without the `cpu` feature";
-        Err(Diagnostic::unsupported(codes::NO_DEVICE, message))
-    }
-}
-
-#[cfg(feature = "cpu")]
-impl Loaded {
     /// How it is called.
     pub fn signature(&self) -> &Signature {
         self.program.signature()

@@ -4,7 +4,10 @@
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(feature = "cpu")]
 pub mod loaded;
 
+#[cfg(feature = "cpu")]
 pub use loaded::LoadOptions;
+#[cfg(feature = "cpu")]
 pub use loaded::Loaded;

@@ -35,7 +35,7 @@ pub enum CopyPlan {
     /// Elements move: bytes of an element, and the axes by falling destination distance.
     Strided(usize, Vec<AxisPlan>),
     /// Packed elements move: bits of an element, shapes.
-    Packed(usize, ArrayShape, ArrayShape),
+    Packed(usize, Box<[ArrayShape; 2]>),
 }
 
 /// An axis of a plan.
@@ -54,7 +54,7 @@ impl CopyPlan {
         }
         let bits = source.ty.bit_width_in_memory();
         if bits < 8 {
-            return Self::Packed(bits, source.clone(), destination.clone());
+            return Self::Packed(bits, Box::new([source.clone(), destination.clone()]));
         }
         let (from, to) = (physical_strides(source), physical_strides(destination));
         let mut axes: Vec<Axis> = Vec::new();
@@ -106,7 +106,8 @@ impl CopyPlan {
                 // SAFETY: the caller's promise; every position the axes give is one of an element.
                 unsafe { copy_strided(source, destination, *width, axes, pool) }
             }
-            Self::Packed(bits, from, to) => {
+            Self::Packed(bits, shapes) => {
+                let [from, to] = &**shapes;
                 // SAFETY: the caller's promise.
                 let (source, destination) = unsafe {
                     (

@@ -199,7 +199,7 @@ fn page_distance(target: u64, place: u64) -> Result<u64> {
 
 fn low12(target: u64, scale: u32) -> Result<u64> {
     let offset = target & 0xfff;
-    if offset % (1 << scale) != 0 {
+    if !offset.is_multiple_of(1 << scale) {
         return Err(refused(
             "the target of a scaled load or store is not aligned",
         ));

@@ -1,0 +1,91 @@
+//! The verb that times: `bench`.
+
+use std::time::Duration;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::cli::Context;
+use crate::cli::args::Bench;
+use crate::cli::comparing::read_arrays;
+use crate::cli::exit::Failure;
+use crate::cli::exit::Outcome;
+use crate::cli::exit::about;
+use crate::cli::files;
+use crate::cli::report;
+use crate::driver::run::Session;
+
+/// Fewest timed runs of a benchmark that nobody gave a number for.
+const FEWEST_RUNS: usize = 5;
+
+/// `xla-aot bench`
+pub fn bench(args: &Bench, context: &Context) -> Outcome {
+    let name = files::shown(&args.bundle);
+    let bundle = files::read(&args.bundle)?;
+    let loading = Instant::now();
+    let session = Session::open(&bundle, args.threads).map_err(about(&name))?;
+    let load_time = loading.elapsed();
+    drop(bundle);
+    let mut bound = session.bind(&read_arrays(&args.input)?)?;
+    for _ in 0..args.warm_up.max(1) {
+        bound.execute().map_err(about(&name))?;
+    }
+    let budget = Duration::try_from_secs_f64(args.duration)
+        .map_err(|e| Failure::Usage(format!("--duration {}: {e}", args.duration)))?;
+    let begun = Instant::now();
+    let mut times = Vec::new();
+    loop {
+        let enough = match args.iterations {
+            Some(count) => times.len() >= count.max(1),
+            None => times.len() >= FEWEST_RUNS && begun.elapsed() >= budget,
+        };
+        if enough {
+            break;
+        }
+        let start = Instant::now();
+        bound.execute().map_err(about(&name))?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    tell_times(times, session.threads(), load_time, context)
+}
+
+fn tell_times(
+    mut times: Vec<f64>,
+    threads: usize,
+    load_time: Duration,
+    context: &Context,
+) -> Outcome {
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
+    let load = load_time.as_secs_f64();
+    let line = if context.reporter.json {
+        let line = json!({
+            "median_s": at(0.5),
+            "min_s": at(0.0),
+            "p90_s": at(0.9),
+            "iterations": times.len(),
+            "threads": threads,
+            "load_s": load,
+        });
+        format!("{line}\n")
+    } else {
+        format!(
+            "median {}, min {}, 90% below {}; {} runs on {threads} threads; loaded in {}\n",
+            duration(at(0.5)),
+            duration(at(0.0)),
+            duration(at(0.9)),
+            times.len(),
+            duration(load),
+        )
+    };
+    report::to_stdout(&line)
+}
+
+/// A time with a unit that fits.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.3} s"),
+        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3),
+        s => format!("{:.2} us", s * 1e6),
+    }
+}

@@ -1,0 +1,61 @@
+//! Array files named on the command line, and telling how results compare.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::cli::Context;
+use crate::cli::args::ToleranceArgs;
+use crate::cli::exit;
+use crate::cli::exit::Failure;
+use crate::cli::exit::Outcome;
+use crate::cli::files;
+use crate::cli::report;
+use crate::driver::Tolerance;
+use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Verdict;
+
+/// Reads array files.
+pub fn read_arrays(paths: &[PathBuf]) -> Outcome<Vec<ArrayFile>> {
+    let files = paths.iter().map(|path| {
+        Ok(ArrayFile {
+            name: files::shown(path),
+            bytes: files::read(path)?,
+        })
+    });
+    files.collect()
+}
+
+/// The tolerance the flags say.
+pub fn tolerance(args: &ToleranceArgs) -> Tolerance {
+    Tolerance {
+        rtol: args.rtol,
+        atol: args.atol,
+        ulp: args.ulp,
+        ..Tolerance::EXACT
+    }
+}
+
+/// Tells how results compare; a mismatch ends the program with its own code.
+pub fn tell_verdicts(verdicts: &[Verdict], context: &Context) -> Outcome {
+    let passed = verdicts.iter().all(|v| v.passed);
+    if context.reporter.json {
+        let rows = verdicts.iter();
+        let rows = rows.map(|v| json!({"name": v.name, "passed": v.passed, "text": v.text}));
+        let rows: Vec<_> = rows.collect();
+        report::to_stdout(&format!("{}\n", json!({"passed": passed, "results": rows})))?;
+    } else {
+        for verdict in verdicts.iter().filter(|v| !v.passed) {
+            report::to_stderr(&format!("mismatch: {}: {}\n", verdict.name, verdict.text));
+        }
+        for verdict in verdicts.iter().filter(|v| v.passed) {
+            let message = format!("{}: {}", verdict.name, verdict.text);
+            context.reporter.log(1, &message);
+        }
+    }
+    if passed {
+        Ok(())
+    } else {
+        Err(Failure::Told(exit::MISMATCH))
+    }
+}

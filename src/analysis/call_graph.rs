@@ -6,7 +6,6 @@ use smallvec::smallvec;
 use crate::base::IdMap;
 use crate::base::IdSet;
 use crate::hlo::CompId;
-use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
 
@@ -72,19 +71,6 @@ pub fn called(op: &Op) -> SmallVec<[CompId; 2]> {
         | Op::Collective { .. } => op.called(),
         _ => SmallVec::new(),
     }
-}
-
-/// The instructions that call each computation.
-pub fn callers(module: &Module) -> IdMap<CompId, Vec<InstrId>> {
-    let mut callers: IdMap<CompId, Vec<InstrId>> = IdMap::new();
-    for comp in post_order(module) {
-        for &id in &module.comps[comp].instrs {
-            for callee in called(&module.instrs[id].op) {
-                callers[callee].push(id);
-            }
-        }
-    }
-    callers
 }
 
 /// How each computation is run. One that is called in both ways counts as control.

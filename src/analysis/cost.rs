@@ -48,22 +48,6 @@ pub fn is_expensive(module: &Module, instr: &Instr) -> bool {
     element_cost(module, instr) >= EXPENSIVE
 }
 
-/// Bytes of the result.
-pub fn result_bytes(instr: &Instr) -> usize {
-    instr.shape.byte_size()
-}
-
-/// Bytes of the operands, each counted once.
-pub fn operand_bytes(module: &Module, instr: &Instr) -> usize {
-    let operands = &instr.operands;
-    operands
-        .iter()
-        .enumerate()
-        .filter(|(i, id)| !operands[..*i].contains(id))
-        .map(|(_, &id)| module.shape(id).byte_size())
-        .sum()
-}
-
 /// Types that are computed in pieces or by way of f32 cost more.
 fn type_scale(ty: PrimitiveType) -> u32 {
     match ty.kind() {

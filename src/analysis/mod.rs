@@ -17,7 +17,6 @@ pub mod cost;
 pub mod dataflow;
 pub mod effects;
 pub mod live;
-pub mod reach;
 pub mod scratch;
 pub mod trip_count;
 pub mod users;

@@ -230,3 +230,27 @@ pub fn scalar_integer(array: &ArrayLiteral) -> Option<i128> {
     bytes[..array.bytes().len()].copy_from_slice(array.bytes());
     Some(i128::from_le_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_counted_as_the_loop_would() {
+        let lt = ComparisonDirection::Lt;
+        assert_eq!(runs(lt, 0, 10, 3), Some(4));
+        assert_eq!(runs(lt, 10, 10, 1), Some(0));
+        assert_eq!(runs(ComparisonDirection::Le, 0, 10, 5), Some(3));
+        assert_eq!(runs(ComparisonDirection::Gt, 5, 0, -2), Some(3));
+        assert_eq!(runs(ComparisonDirection::Ge, 5, 0, -1), Some(6));
+        assert_eq!(runs(ComparisonDirection::Ne, 0, 6, 2), Some(3));
+        assert_eq!(runs(ComparisonDirection::Ne, 0, 5, 2), None);
+        assert_eq!(runs(lt, 0, 10, -1), None);
+        assert_eq!(runs(ComparisonDirection::Eq, 0, 10, 1), None);
+    }
+
+    #[test]
+    fn negative_steps_past_the_end_never_count() {
+        assert_eq!(runs(ComparisonDirection::Ne, 0, -6, 2), None);
+    }
+}

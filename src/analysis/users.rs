@@ -45,13 +45,6 @@ impl Users {
     pub fn count(&self, id: InstrId) -> usize {
         self.get(id).len()
     }
-    /// The user of `id`, when there is exactly one.
-    pub fn only(&self, id: InstrId) -> Option<InstrId> {
-        match self.get(id) {
-            [user] => Some(*user),
-            _ => None,
-        }
-    }
 }
 
 fn for_each_use(module: &Module, comps: &[CompId], mut visit: impl FnMut(InstrId, InstrId)) {
@@ -64,5 +57,28 @@ fn for_each_use(module: &Module, comps: &[CompId], mut visit: impl FnMut(InstrId
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hlo::BinaryOp;
+    use crate::shape::PrimitiveType;
+    use crate::shape::Shape;
+
+    #[test]
+    fn a_user_is_listed_once_and_in_order() {
+        let mut module = Module::new("m");
+        let comp = module.new_comp("e");
+        let mut b = module.builder(comp);
+        let x = b.parameter("x", Shape::scalar(PrimitiveType::F32));
+        let square = b.binary(BinaryOp::Multiply, x, x).unwrap();
+        let sum = b.add(square, x).unwrap();
+        b.set_root(sum);
+        let users = Users::of(&module, &[comp]);
+        assert_eq!(users.get(x), [square, sum]);
+        assert_eq!(users.get(square), [sum]);
+        assert_eq!(users.count(sum), 0);
     }
 }

@@ -24,7 +24,6 @@ const ANNOTATIONS: &[&str] = &[
     "PinToDevice",
     "MoveToHost",
     "MoveToDevice",
-    "X64Combine.Identity",
     "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape",
     "xla.sdy.LocalToGlobalShape",

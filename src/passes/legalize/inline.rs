@@ -25,7 +25,7 @@ use crate::shape::Dims;
 use crate::shape::Shape;
 
 /// Instructions a module may grow to by inlining.
-const LIMIT: usize = 4_000_000;
+const LIMIT: usize = 1_000_000;
 
 /// What each instruction of an inlined body became.
 type Copies = BTreeMap<InstrId, InstrId>;

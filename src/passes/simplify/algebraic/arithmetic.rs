@@ -180,7 +180,11 @@ fn power(site: &mut Site<'_, '_>, a: InstrId, b: InstrId) -> Answer {
     if site.is_number(b, 2) {
         return site.make(multiply, &[a, a]).map(Some);
     }
-    if site.is_number(b, 3) {
+    // Two roundings of a narrow type would be seen.
+    let wide = site
+        .ty()
+        .is_some_and(|t| !t.is_float() || t.bit_width() >= 32);
+    if wide && site.is_number(b, 3) {
         let square = site.make(multiply.clone(), &[a, a])?;
         return site.make(multiply, &[square, a]).map(Some);
     }

@@ -21,7 +21,7 @@ pub(super) fn convert(site: &mut Site<'_, '_>) -> Answer {
     let (Some(from), Some(middle), Some(to)) = types else {
         return Ok(None);
     };
-    if !holds_all(middle.ty, from.ty) {
+    if !holds_all(middle.ty, from.ty) || !is_direct(from.ty, middle.ty, to) {
         return Ok(None);
     }
     if from.ty == to {
@@ -29,6 +29,20 @@ pub(super) fn convert(site: &mut Site<'_, '_>) -> Answer {
     }
     let (dims, _) = (from.dims.clone(), middle);
     site.make_array(Op::Convert, &[source], to, &dims).map(Some)
+}
+
+/// Whether converting by way of `middle` and at once give the same: integers wrap where floats
+/// saturate, and reach the narrow floats by way of f32.
+fn is_direct(from: PrimitiveType, middle: PrimitiveType, to: PrimitiveType) -> bool {
+    if from.is_float() || !middle.is_float() {
+        return true;
+    }
+    holds_all(to, from)
+        || to.is_complex()
+        || matches!(
+            to,
+            PrimitiveType::Pred | PrimitiveType::F32 | PrimitiveType::F64
+        )
 }
 
 /// Whether every value of `inner` is a value of `outer`, so that converting loses nothing.

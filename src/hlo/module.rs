@@ -128,7 +128,7 @@ pub struct Module {
     pub name: String,
     /// The promise it keeps.
     pub stage: Stage,
-    /// Computations, callees before callers.
+    /// Computations. Readers and `rewrite::compact` put callees before callers; passes append.
     pub comps: Arena<CompId, Computation>,
     /// All instructions of all computations; dead ones may linger in the arena.
     pub instrs: Arena<InstrId, Instr>,

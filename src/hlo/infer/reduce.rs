@@ -244,3 +244,45 @@ impl Infer<'_> {
         Ok(Shape::Tuple(vec![result, row.clone(), row]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positions(size: usize, window: usize, change: impl FnOnce(&mut WindowDim)) -> Option<usize> {
+        let mut dim = WindowDim {
+            size: window,
+            ..WindowDim::default()
+        };
+        change(&mut dim);
+        window_positions(&dim, size)
+    }
+
+    #[test]
+    fn windows_are_counted() {
+        assert_eq!(positions(8, 3, |_| {}), Some(6));
+        assert_eq!(positions(8, 3, |w| w.stride = 2), Some(3));
+        assert_eq!(positions(8, 3, |w| w.window_dilation = 3), Some(2));
+        // Base dilation 2 makes 15 elements of 8.
+        assert_eq!(positions(8, 3, |w| w.base_dilation = 2), Some(13));
+        assert_eq!(positions(8, 3, |w| w.padding_low = -4), Some(2));
+        assert_eq!(positions(8, 3, |w| w.padding_high = -20), Some(0));
+        assert_eq!(positions(2, 3, |_| {}), Some(0));
+        assert_eq!(positions(0, 1, |w| w.padding_low = 2), Some(2));
+    }
+
+    #[test]
+    fn hostile_windows_do_not_overflow() {
+        let far = |w: &mut WindowDim| {
+            w.base_dilation = i64::MAX;
+            w.padding_low = i64::MAX;
+            w.padding_high = i64::MAX;
+        };
+        assert_eq!(positions(usize::MAX, 1, far), None);
+        assert_eq!(
+            positions(usize::MAX, usize::MAX, |w| w.window_dilation = i64::MAX),
+            Some(0)
+        );
+        assert_eq!(positions(4, 1, |w| w.stride = 0), None);
+    }
+}

@@ -16,6 +16,7 @@ use crate::kernel::CmpOp;
 use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::shape::Dims;
+use crate::shape::PrimitiveType;
 
 /// Which coordinate neighbouring lanes differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(super) struct Reader<'a, 'm> {
     dims: Dims,
     /// Size of the free coordinate within one batch.
     free: usize,
+    /// The type elements are given in.
+    to: PrimitiveType,
 }
 
 /// An operand that lies in memory in accumulator form: element `(batch, free, summed)` is at
@@ -68,6 +71,7 @@ impl<'a, 'm> Reader<'a, 'm> {
             side,
             dims: el.dims(side.operand),
             free: product.m,
+            to: product.accumulator,
         }
     }
 
@@ -79,7 +83,13 @@ impl<'a, 'm> Reader<'a, 'm> {
             side,
             dims: el.dims(side.operand),
             free: product.n,
+            to: product.accumulator,
         }
+    }
+
+    /// The same side with its elements in another type.
+    pub(super) fn in_type(self, to: PrimitiveType) -> Self {
+        Self { to, ..self }
     }
 
     /// The coordinate whose neighbours are neighbours in memory.
@@ -140,7 +150,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         self.dims[dims.input_feature] / self.product.batch
     }
 
-    /// A run of elements in the accumulator's type, from a place on. With more than one lane the
+    /// A run of elements in the reader's type, from a place on. With more than one lane the
     /// coordinate along which they lie is a multiple of the number of lanes, and all are inside.
     pub(super) fn read(
         &self,
@@ -174,17 +184,17 @@ impl<'a, 'm> Reader<'a, 'm> {
                 output,
             } => self.patch(b, (window, dims, output), place, lanes),
         };
-        let value = self.to_accumulator(b, value).one();
+        let value = self.convert(b, value).one();
         b.splat(value, lanes)
     }
 
-    fn to_accumulator(&self, b: &mut KernelBuilder, value: Value) -> Value {
+    fn convert(&self, b: &mut KernelBuilder, value: Value) -> Value {
         let ty = self.el.ty(self.side.operand);
         let (ty, value) = match self.product.operand_type {
             Some(narrow) => (narrow, convert::convert(b, ty, narrow, value)),
             None => (ty, value),
         };
-        convert::convert(b, ty, self.product.accumulator, value)
+        convert::convert(b, ty, self.to, value)
     }
 
     fn plain(

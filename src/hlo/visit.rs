@@ -145,14 +145,13 @@ pub fn each_called(op: &Op, mut visit: impl FnMut(CompId)) {
         }
         Op::Conditional { branches } => branches.iter().copied().for_each(visit),
         Op::CustomCall(call) => call.called.iter().copied().for_each(visit),
-        Op::Collective { kind, .. } => {
-            if let CollectiveKind::AllReduce { body }
-            | CollectiveKind::AllReduceStart { body }
-            | CollectiveKind::ReduceScatter { body, .. } = kind
-            {
-                visit(*body);
-            }
-        }
+        Op::Collective {
+            kind:
+                CollectiveKind::AllReduce { body }
+                | CollectiveKind::AllReduceStart { body }
+                | CollectiveKind::ReduceScatter { body, .. },
+            ..
+        } => visit(*body),
         _ => {}
     }
 }

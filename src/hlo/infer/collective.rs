@@ -18,7 +18,7 @@ impl Infer<'_> {
     fn all_operands(&self) -> Result<Shape> {
         self.at_least(1)?;
         let stated_tuple = self.declared.is_some_and(Shape::is_tuple);
-        if self.operands.len() == 1 && !(stated_tuple && !self.operands[0].is_tuple()) {
+        if self.operands.len() == 1 && (self.operands[0].is_tuple() || !stated_tuple) {
             Ok(self.operands[0].without_layout())
         } else {
             Ok(self.tuple())

@@ -28,8 +28,8 @@ use crate::wire::number::index;
 use crate::wire::number::indices;
 use crate::wire::number::number;
 use crate::wire::number::numbers;
-use crate::wire::shape::decode_array;
-use crate::wire::shape::encode_array;
+use crate::wire::shape::decode_packed;
+use crate::wire::shape::encode_packed;
 
 /// A byte count for the wire.
 fn bytes(value: u64) -> i64 {
@@ -54,14 +54,14 @@ pub(super) fn encode_slice(slice: &Slice) -> BufferAllocationSliceProto {
 pub(super) fn encode_shaped(shaped: &ShapedSlice) -> pb::ShapedSliceProto {
     pb::ShapedSliceProto {
         slice: Some(encode_slice(&shaped.slice)),
-        shape: Some(encode_array(&shaped.shape)),
+        shape: Some(encode_packed(&shaped.shape)),
     }
 }
 
 /// The proto of a shaped slice, shape first, as most CPU thunks have it.
 pub(super) fn encode_shape_first(shaped: &ShapedSlice) -> ShapeBufferAllocationSliceProto {
     ShapeBufferAllocationSliceProto {
-        shape: Some(encode_array(&shaped.shape)),
+        shape: Some(encode_packed(&shaped.shape)),
         slice: Some(encode_slice(&shaped.slice)),
     }
 }
@@ -108,7 +108,7 @@ impl Slices<'_> {
         }
         Ok(ShapedSlice {
             slice: self.slice(slice)?,
-            shape: decode_array(shape)?,
+            shape: decode_packed(shape)?,
         })
     }
 

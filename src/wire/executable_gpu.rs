@@ -44,6 +44,8 @@ use crate::wire::options::Outer;
 use crate::wire::options::target_config_of;
 use crate::wire::shape::decode_program_shape;
 use crate::wire::shape::encode_program_shape;
+use crate::wire::shape::mark_program;
+use crate::wire::shape::unmarked;
 use crate::wire::thunk_gpu::Writer;
 use crate::wire::thunk_gpu::allocation_summary;
 use crate::wire::thunk_gpu_read::Reader;
@@ -96,6 +98,8 @@ pub fn encode(executable: &Executable) -> Result<Fields> {
         cpu: host_cpu.clone(),
         features: host_features.clone(),
     };
+    let mut program_shape = encode_program_shape(&executable.signature.program);
+    mark_program(&mut program_shape);
     let mut writer = Writer::new(&executable.kernels, &executable.images);
     let proto = gpu::GpuExecutableProto {
         hlo_module_with_config: Some(name_constants(executable)?),
@@ -107,7 +111,7 @@ pub fn encode(executable: &Executable) -> Result<Fields> {
             compute_capability: Some(capability),
         }),
         module_name: executable.name.clone(),
-        program_shape: Some(encode_program_shape(&executable.signature.program)),
+        program_shape: Some(program_shape),
         buffer_allocations: Some(gpu::gpu_executable_proto::RepeatedBufferAllocations {
             values: encode_allocations(&executable.allocs, &[]),
         }),
@@ -389,6 +393,7 @@ fn decode_signature(
     for shape in program.parameters.iter_mut().chain([&mut program.result]) {
         *shape = shape.with_default_layout();
     }
+    let program = unmarked(&program);
     let mut outputs = BTreeMap::new();
     let mut aliases = Vec::new();
     for entry in &proto.output_info_map {

@@ -21,6 +21,7 @@ use crate::wire::number::index;
 use crate::wire::number::indices;
 use crate::wire::shape::decode_array;
 use crate::wire::shape::decode_program_shape;
+use crate::wire::shape::unmarked;
 
 /// A bundle's HLO with its instructions by complete id.
 pub(super) struct HloView<'a> {
@@ -108,7 +109,7 @@ impl<'a> HloView<'a> {
         for shape in program.parameters.iter_mut().chain([&mut program.result]) {
             *shape = shape.with_default_layout();
         }
-        Ok(program)
+        Ok(unmarked(&program))
     }
 
     /// Sharing between results and parameters.

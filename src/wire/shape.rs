@@ -198,6 +198,62 @@ pub fn encode_layout(layout: &Layout) -> pb::LayoutProto {
     }
 }
 
+/// Whether bundles say of arrays of this type how many bits an element takes in memory. Loaders
+/// take a byte for each element where nothing is said.
+fn is_packed(ty: PrimitiveType) -> bool {
+    ty.bit_width_in_memory() < 8 && ty != PrimitiveType::Pred
+}
+
+/// Says of every packed array of a shape how many bits an element takes.
+pub(super) fn mark_packed(proto: &mut pb::ShapeProto) {
+    if let Some(layout) = &mut proto.layout
+        && let Some(ty) = PrimitiveType::from_number(proto.element_type)
+        && is_packed(ty)
+    {
+        layout.element_size_in_bits = numbers(&[ty.bit_width()])[0];
+    }
+    proto.tuple_shapes.iter_mut().for_each(mark_packed);
+}
+
+/// As [`mark_packed`], for parameters and result.
+pub(super) fn mark_program(proto: &mut pb::ProgramShapeProto) {
+    proto.parameters.iter_mut().for_each(mark_packed);
+    proto.result.iter_mut().for_each(mark_packed);
+}
+
+/// The inverse of [`mark_packed`]: inside, packed types are known by themselves.
+pub(super) fn unmark_packed(array: &mut ArrayShape) {
+    if is_packed(array.ty)
+        && let Some(layout) = &mut array.layout
+        && layout.element_size_in_bits == numbers(&[array.ty.bit_width()])[0]
+    {
+        layout.element_size_in_bits = 0;
+    }
+}
+
+/// Parameters and result as bundles are read: packed arrays are not marked as such.
+pub fn unmarked(program: &ProgramShape) -> ProgramShape {
+    let mut program = program.clone();
+    for shape in program.parameters.iter_mut().chain([&mut program.result]) {
+        shape.for_each_array_mut(&mut unmark_packed);
+    }
+    program
+}
+
+/// The proto of an array as bundles have it.
+pub(super) fn encode_packed(array: &ArrayShape) -> pb::ShapeProto {
+    let mut proto = encode_array(array);
+    mark_packed(&mut proto);
+    proto
+}
+
+/// The array of a proto of a bundle; the inverse of [`encode_packed`].
+pub(super) fn decode_packed(proto: &pb::ShapeProto) -> Result<ArrayShape> {
+    let mut array = decode_array(proto)?;
+    unmark_packed(&mut array);
+    Ok(array)
+}
+
 /// The program shape a proto describes.
 ///
 /// # Errors
@@ -253,6 +309,17 @@ mod tests {
         arrays.push(Shape::Array(column));
         let all = Shape::Tuple(arrays);
         assert_eq!(decode_shape(&encode_shape(&all)).unwrap(), all);
+    }
+
+    #[test]
+    fn packed_arrays_are_marked_in_bundles() {
+        let mut array = ArrayShape::new(PrimitiveType::S4, [5]);
+        array.layout = Some(array.layout_or_default());
+        let proto = encode_packed(&array);
+        assert_eq!(proto.layout.as_ref().unwrap().element_size_in_bits, 4);
+        assert_eq!(decode_packed(&proto).unwrap(), array);
+        let bytes = array.with_type(PrimitiveType::S8);
+        assert_eq!(encode_packed(&bytes), encode_array(&bytes));
     }
 
     #[test]

@@ -33,7 +33,7 @@ use crate::wire::alloc::encode_shaped;
 use crate::wire::alloc::encode_slice;
 use crate::wire::number::bad;
 use crate::wire::number::number;
-use crate::wire::shape::encode_array;
+use crate::wire::shape::encode_packed;
 
 /// The number of the typed FFI among custom-call API versions.
 const TYPED_FFI: i32 = 4;
@@ -151,7 +151,7 @@ impl<'a> Writer<'a> {
         Ok(gpu::ConditionalThunkProto {
             branch_index_buffer: Some(pb::ShapedSliceProto {
                 slice: Some(encode_slice(&thunk.branch_index)),
-                shape: Some(encode_array(&row_major(ty, []))),
+                shape: Some(encode_packed(&row_major(ty, []))),
             }),
             branch_thunks,
         })
@@ -252,8 +252,8 @@ fn encode_fft(fft: &FftThunk) -> gpu::FftThunkProto {
         fft_length: fft.lengths.clone(),
         input_buffer: Some(encode_slice(&fft.input.slice)),
         output_buffer: Some(encode_slice(&fft.output.slice)),
-        input_shape: Some(encode_array(&fft.input.shape)),
-        output_shape: Some(encode_array(&fft.output.shape)),
+        input_shape: Some(encode_packed(&fft.input.shape)),
+        output_shape: Some(encode_packed(&fft.output.shape)),
     }
 }
 

@@ -34,7 +34,7 @@ use crate::proto::xla::gpu::thunk_proto::Impl;
 use crate::wire::alloc::Slices;
 use crate::wire::number::bad;
 use crate::wire::number::index;
-use crate::wire::shape::decode_array;
+use crate::wire::shape::decode_packed;
 
 /// Sequences nested deeper than this are refused.
 const MAX_NESTING: usize = 64;
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
             let shape = shape.as_ref();
             let read: Result<ShapedSlice> = Ok(ShapedSlice {
                 slice: self.slices.slice(slice.as_ref())?,
-                shape: decode_array(shape.ok_or_else(|| bad("a transform without a shape"))?)?,
+                shape: decode_packed(shape.ok_or_else(|| bad("a transform without a shape"))?)?,
             });
             read
         };
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         for (slice, shape) in p.args.iter().zip(&p.args_shape) {
             shaped.push(ShapedSlice {
                 slice: self.slices.slice(Some(slice))?,
-                shape: decode_array(shape)?,
+                shape: decode_packed(shape)?,
             });
         }
         let dims = p.launch_dimensions.unwrap_or_default();

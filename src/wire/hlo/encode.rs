@@ -23,6 +23,8 @@ use crate::wire::number::number;
 use crate::wire::number::numbers;
 use crate::wire::shape::encode_program_shape;
 use crate::wire::shape::encode_shape;
+use crate::wire::shape::mark_packed;
+use crate::wire::shape::mark_program;
 
 /// The proto of a module.
 pub(super) fn encode(module: &Module) -> pb::HloModuleProto {
@@ -56,8 +58,10 @@ pub(super) fn encode(module: &Module) -> pb::HloModuleProto {
 /// The proto of a module's configuration.
 pub(super) fn encode_config(module: &Module) -> pb::HloModuleConfigProto {
     let config = &module.config;
+    let mut entry_computation_layout = encode_program_shape(&module.entry_layout());
+    mark_program(&mut entry_computation_layout);
     pb::HloModuleConfigProto {
-        entry_computation_layout: Some(encode_program_shape(&module.entry_layout())),
+        entry_computation_layout: Some(entry_computation_layout),
         replica_count: config.replica_count.max(1),
         num_partitions: config.num_partitions.max(1),
         allow_spmd_sharding_propagation_to_parameters: config
@@ -67,6 +71,20 @@ pub(super) fn encode_config(module: &Module) -> pb::HloModuleConfigProto {
         sharding_config: Some(Vec::new()),
         schedule_config: Some(Vec::new()),
         ..Default::default()
+    }
+}
+
+/// Says of every packed array in a module how many bits its elements take, as loaders want.
+pub(super) fn mark_module(proto: &mut pb::HloModuleProto) {
+    proto.host_program_shape.iter_mut().for_each(mark_program);
+    for computation in &mut proto.computations {
+        computation.program_shape.iter_mut().for_each(mark_program);
+        for instruction in &mut computation.instructions {
+            instruction.shape.iter_mut().for_each(mark_packed);
+            instruction.outfeed_shape.iter_mut().for_each(mark_packed);
+            let constraints = &mut instruction.operand_shapes_with_layout;
+            constraints.iter_mut().for_each(mark_packed);
+        }
     }
 }
 

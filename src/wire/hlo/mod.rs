@@ -88,10 +88,12 @@ pub fn encode_module(module: &Module) -> Vec<u8> {
 }
 
 /// The serialized `xla.HloModuleProtoWithConfig` of a module, with all that loaders insist on:
-/// program shape, entry layout and device counts.
+/// program shape, entry layout, device counts, and the element size of packed arrays.
 pub fn encode_module_with_config(module: &Module) -> Vec<u8> {
+    let mut hlo_module = encode::encode(module);
+    encode::mark_module(&mut hlo_module);
     pb::HloModuleProtoWithConfig {
-        hlo_module: Some(encode::encode(module)),
+        hlo_module: Some(hlo_module),
         config: Some(encode::encode_config(module)),
     }
     .encode_to_vec()

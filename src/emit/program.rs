@@ -113,6 +113,7 @@ fn needs_kernel(module: &Module, id: InstrId, target: &Target) -> bool {
         | Op::Conditional { .. }
         | Op::Call { .. }
         | Op::CustomCall(_)
+        | Op::Fft { .. }
         | Op::PartitionId
         | Op::ReplicaId
         | Op::Collective { .. }
@@ -122,7 +123,7 @@ fn needs_kernel(module: &Module, id: InstrId, target: &Target) -> bool {
         | Op::SendDone { .. }
         | Op::Recv { .. }
         | Op::RecvDone { .. } => false,
-        Op::Fft { .. } | Op::RngGetAndUpdateState { .. } => target.platform() == Platform::Cuda,
+        Op::RngGetAndUpdateState { .. } => target.platform() == Platform::Cuda,
         Op::Copy => !is_plain_copy(module, id),
         _ => true,
     }

@@ -115,8 +115,13 @@ impl<'a> ThunkBuilder<'a> {
             Op::Call { body, .. } => self.append(*body, out)?,
             Op::CustomCall(call) => self.custom_call(id, call, out)?,
             Op::Fft { kind, lengths } => {
-                let kind = self.fft(id, *kind, lengths)?;
-                out.push(thunk(instr, kind));
+                let mut fft = self.fft(id, *kind, lengths)?;
+                if let Some(slice) = self.assignment.scratch[id] {
+                    let copy = shaped(slice, &fft.input.shape);
+                    push_copy(instr, fft.input, copy.clone(), out);
+                    fft.input = copy;
+                }
+                out.push(thunk(instr, ThunkKind::Fft(fft)));
             }
             Op::PartitionId => {
                 let slice = self.only_slice(id)?.slice;
@@ -295,7 +300,7 @@ impl<'a> ThunkBuilder<'a> {
         Ok(())
     }
 
-    fn fft(&self, id: InstrId, kind: FftType, lengths: &[usize]) -> Result<ThunkKind> {
+    fn fft(&self, id: InstrId, kind: FftType, lengths: &[usize]) -> Result<FftThunk> {
         let instr = &self.module.instrs[id];
         let input = self.only_slice(instr.operands[0])?;
         let output = self.only_slice(id)?;
@@ -308,7 +313,7 @@ impl<'a> ThunkBuilder<'a> {
         if !fits(&input.shape) || !fits(&output.shape) {
             return Err(self.unsupported(id));
         }
-        Ok(ThunkKind::Fft(FftThunk {
+        Ok(FftThunk {
             kind: match kind {
                 FftType::Fft => 0,
                 FftType::Ifft => 1,
@@ -319,7 +324,7 @@ impl<'a> ThunkBuilder<'a> {
             multi_threaded: false,
             input,
             output,
-        }))
+        })
     }
 
     fn custom_call(&self, id: InstrId, call: &CustomCall, out: &mut Vec<Thunk>) -> Result<()> {

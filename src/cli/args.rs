@@ -286,6 +286,9 @@ pub struct Bench {
     /// Seconds to spend on timed runs
     #[arg(long, value_name = "S", default_value_t = 2.0)]
     pub duration: f64,
+    /// Print how the time is spread over kernels, from runs of their own
+    #[arg(long)]
+    pub profile: bool,
     /// Runs before the timed ones
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub warm_up: usize,

@@ -1,5 +1,6 @@
 //! The verb that times: `bench`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -14,9 +15,54 @@ use crate::cli::exit::about;
 use crate::cli::files;
 use crate::cli::report;
 use crate::driver::run::Session;
+use crate::driver::run::Watch;
 
 /// Fewest timed runs of a benchmark that nobody gave a number for.
 const FEWEST_RUNS: usize = 5;
+
+/// Most runs a profile is taken from.
+const PROFILED_RUNS: usize = 20;
+
+/// Time and calls of each kernel and thunk.
+#[derive(Default)]
+struct Profile {
+    last: Option<Instant>,
+    runs: u32,
+    entries: BTreeMap<String, (Duration, u64)>,
+}
+
+impl Watch for Profile {
+    fn done(&mut self, name: &str) {
+        let now = Instant::now();
+        let time = self
+            .last
+            .replace(now)
+            .map_or(Duration::ZERO, |last| now - last);
+        match self.entries.get_mut(name) {
+            Some(entry) => *entry = (entry.0 + time, entry.1 + 1),
+            None => {
+                self.entries.insert(name.to_owned(), (time, 1));
+            }
+        }
+    }
+}
+
+impl Profile {
+    /// The costliest first, times and calls of one run.
+    fn table(&self) -> String {
+        let total: Duration = self.entries.values().map(|entry| entry.0).sum();
+        let mut rows: Vec<_> = self.entries.iter().collect();
+        rows.sort_by(|a, b| b.1.0.cmp(&a.1.0));
+        let runs = f64::from(self.runs.max(1));
+        let lines = rows.into_iter().map(|(name, (time, calls))| {
+            let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(1e-12);
+            let each = time.as_secs_f64() * 1e3 / runs;
+            let calls = *calls as f64 / runs;
+            format!("{each:>10.4} ms {share:>5.1}% {calls:>6.0} x  {name}\n")
+        });
+        lines.collect()
+    }
+}
 
 /// `xla-aot bench`
 pub fn bench(args: &Bench, context: &Context) -> Outcome {
@@ -45,6 +91,15 @@ pub fn bench(args: &Bench, context: &Context) -> Outcome {
         let start = Instant::now();
         bound.execute().map_err(about(&name))?;
         times.push(start.elapsed().as_secs_f64());
+    }
+    if args.profile {
+        let mut profile = Profile::default();
+        for _ in 0..times.len().min(PROFILED_RUNS) {
+            profile.last = Some(Instant::now());
+            bound.execute_watched(&mut profile).map_err(about(&name))?;
+            profile.runs += 1;
+        }
+        report::to_stderr(&profile.table());
     }
     tell_times(times, session.threads(), load_time, context)
 }

@@ -12,6 +12,7 @@ use crate::literal::ArrayLiteral;
 use crate::runtime::LoadOptions;
 use crate::runtime::Loaded;
 pub use crate::runtime::cpu::program::Bound;
+pub use crate::runtime::cpu::program::Watch;
 
 /// A bundle, loaded.
 pub struct Session {

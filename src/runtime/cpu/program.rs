@@ -38,6 +38,8 @@ use crate::runtime::cpu::object_loader::LoadedObjects;
 use crate::runtime::cpu::pool::Pool;
 use crate::runtime::cpu::steps;
 use crate::runtime::cpu::steps::Step;
+use crate::runtime::cpu::steps::Unwatched;
+pub use crate::runtime::cpu::steps::Watch;
 use crate::shape::ArrayShape;
 use crate::shape::Shape;
 
@@ -197,10 +199,18 @@ impl Bound<'_> {
     /// # Errors
     /// `XA8004` when a kernel reports a failure.
     pub fn execute(&mut self) -> Result<()> {
+        self.execute_watched(&mut Unwatched)
+    }
+
+    /// As [`Bound::execute`], with someone looking on.
+    ///
+    /// # Errors
+    /// As [`Bound::execute`].
+    pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
         let _environment = DenormalsAreZero::set();
         // SAFETY: `self` is borrowed exclusively, so nothing else uses the buffers; the steps were
         // made for their addresses from an executable that passed its check.
-        unsafe { steps::run(&self.steps, self.program) }
+        unsafe { steps::run(&self.steps, self.program, watch) }
     }
 
     /// The array leaves of the result.

@@ -318,15 +318,60 @@ fn refused_too_late(kind: &str) -> Box<Diagnostic> {
     Diagnostic::internal(codes::INTERNAL, message)
 }
 
+/// Looks on while steps run; the time between two calls is that of the step named in the second.
+pub trait Watch {
+    /// A step that holds no other steps is done: the kernel's name, or the kind of thunk.
+    fn done(&mut self, _name: &str) {}
+}
+
+/// Looks at nothing, and costs nothing.
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+impl Step {
+    fn name<'p>(&self, program: &'p Program) -> &'p str {
+        match self {
+            Self::Kernel(.., number) => program
+                .kernel_names
+                .get(*number)
+                .map_or("?", String::as_str),
+            Self::Copy(..) => "copy",
+            Self::Memset(..) => "memset",
+            Self::Write(..) => "write",
+            Self::Call(_) => "call",
+            Self::While(..) => "while",
+            Self::Conditional(..) => "conditional",
+            Self::Sort(_) => "sort",
+            Self::Dot(..) => "dot",
+            Self::Convolution(..) => "convolution",
+            Self::Fft(..) => "fft",
+            Self::TopK(..) => "topk",
+            Self::RngState(..) => "rng-get-and-update-state",
+            Self::RngSeed(_) => "rng-seed",
+            Self::Custom(_) => "custom-call",
+        }
+    }
+    fn holds_steps(&self) -> bool {
+        matches!(
+            self,
+            Self::Call(_) | Self::While(..) | Self::Conditional(..)
+        )
+    }
+}
+
 /// Runs steps one after the other.
 ///
 /// # Safety
 /// The steps were resolved for memory that lives, that holds what an executable that passed its
 /// check has in it, and that nothing else uses during the call.
-pub unsafe fn run(steps: &[Step], program: &Program) -> Result<()> {
+pub unsafe fn run<W: Watch>(steps: &[Step], program: &Program, watch: &mut W) -> Result<()> {
     for step in steps {
         // SAFETY: the caller's promise.
-        unsafe { run_step(step, program) }?;
+        unsafe { run_step(step, program, watch) }?;
+        if !step.holds_steps() {
+            watch.done(step.name(program));
+        }
     }
     Ok(())
 }
@@ -334,7 +379,7 @@ pub unsafe fn run(steps: &[Step], program: &Program) -> Result<()> {
 /// # Safety
 /// As for [`run`]. The check has made sure that blocks written by a library do not overlap the
 /// blocks it reads.
-unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
+unsafe fn run_step<W: Watch>(step: &Step, program: &Program, watch: &mut W) -> Result<()> {
     let pool = &program.pool;
     match step {
         Step::Kernel(function, workgroups, args, number) => {
@@ -342,8 +387,10 @@ unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
             if unsafe { call::launch(*function, *workgroups, args, pool) }? {
                 return Ok(());
             }
-            let name = program.kernel_names.get(*number);
-            let name = name.map_or("?", String::as_str);
+            let name = program
+                .kernel_names
+                .get(*number)
+                .map_or("?", String::as_str);
             let message = format!("kernel `{name}` reported a failure");
             Err(Diagnostic::error(codes::RUN, message))
         }
@@ -365,16 +412,16 @@ unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
             Ok(())
         }
         // SAFETY: the caller's promise.
-        Step::Call(steps) => unsafe { run(steps, program) },
+        Step::Call(steps) => unsafe { run(steps, program, watch) },
         Step::While(predicate, condition, body, trip_count) => {
             // SAFETY: the caller's promise.
-            unsafe { run_while(*predicate, condition, body, *trip_count, program) }
+            unsafe { run_while(*predicate, condition, body, *trip_count, program, watch) }
         }
         Step::Conditional(index, branches) => {
             // SAFETY: the caller's promise.
             let branch = select(unsafe { index.bytes() }, branches.len());
             // SAFETY: the caller's promise.
-            unsafe { run(&branches[branch], program) }
+            unsafe { run(&branches[branch], program, watch) }
         }
         // SAFETY: the caller's promise.
         Step::Sort(plan) => unsafe { plan.run(pool) },
@@ -420,31 +467,32 @@ unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
 
 /// # Safety
 /// As for [`run`].
-unsafe fn run_while(
+unsafe fn run_while<W: Watch>(
     predicate: Block,
     condition: &[Step],
     body: &[Step],
     trip_count: Option<u64>,
     program: &Program,
+    watch: &mut W,
 ) -> Result<()> {
     if let Some(count) = trip_count {
         for _ in 0..count {
             // SAFETY: the caller's promise.
-            unsafe { run(body, program) }?;
+            unsafe { run(body, program, watch) }?;
         }
         return Ok(());
     }
     loop {
         // SAFETY: the caller's promise; the predicate is one byte.
         let goes_on = unsafe {
-            run(condition, program)?;
+            run(condition, program, watch)?;
             predicate.bytes()[0] != 0
         };
         if !goes_on {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        unsafe { run(body, program) }?;
+        unsafe { run(body, program, watch) }?;
     }
 }
 

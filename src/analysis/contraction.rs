@@ -336,6 +336,8 @@ pub struct Tiling {
     pub m_block: usize,
     /// Columns of a task, a multiple of the tile's.
     pub n_block: usize,
+    /// Products of the batch that one task computes; more than one only when a product is one block.
+    pub batch_block: usize,
 }
 
 /// Most rows of a product whose right side is read once, unpacked.
@@ -379,6 +381,12 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         m_block = m_block.min(up(144, tile_rows));
         n_block = n_block.min(tile_columns * 64);
     }
+    let is_one_block = product.m <= m_block && product.n <= n_block;
+    let batch_block = if is_one_block {
+        product.batch.div_ceil(wanted.min(product.batch))
+    } else {
+        1
+    };
     Tiling {
         strategy,
         lanes,
@@ -387,6 +395,7 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         k_block,
         m_block,
         n_block,
+        batch_block,
     }
 }
 

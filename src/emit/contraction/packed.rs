@@ -266,7 +266,8 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
     let packed = body.filled.ok_or_else(|| no_scratch(request))?;
     let row_blocks = pieces(product.m as i64, tiling.m_block as i64);
     let column_blocks = pieces(product.n as i64, tiling.n_block as i64);
-    let tasks = product.batch as i64 * row_blocks * column_blocks;
+    let batches = tiling.batch_block as i64;
+    let tasks = pieces(product.batch as i64, batches) * row_blocks * column_blocks;
     {
         let reader = Reader::lhs(&body.el, product);
         let lies_well = reader.direct().filter(|d| d.summed_stride == 1);
@@ -303,8 +304,19 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
         };
         let group = b.workgroup_id(Axis::X);
         let (number, column_block) = body.el.splits.split(&mut b, group, column_blocks);
-        let (batch, row_block) = body.el.splits.split(&mut b, number, row_blocks);
-        task.run(&mut b, batch, row_block, column_block);
+        let (batch_block, row_block) = body.el.splits.split(&mut b, number, row_blocks);
+        if batches == 1 {
+            task.run(&mut b, batch_block, row_block, column_block);
+        } else {
+            let start = b.mul_const(batch_block, batches);
+            let end = b.add_const(start, batches);
+            let bound = b.index(product.batch as i64);
+            let end = b.binary(BinaryOp::SMin, end, bound);
+            let one = b.index(1);
+            b.for_loop((start, end, one), |b, batch| {
+                body.el.scope(|| task.run(b, batch, row_block, column_block));
+            });
+        }
     }
     body.finish(b, launch(tasks))
 }

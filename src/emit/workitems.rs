@@ -1,7 +1,8 @@
 //! Runs GPU kernels in tests, workitem by workitem, straight from the kernel IR: a thread for each
 //! workitem of a group when they wait for one another, one after the other when they do not.
 //!
-//! Every value is a list of lanes, each lane its bits. Matrix fragments are not known here.
+//! Every value is a list of lanes, each lane its bits. Of the matrix products only those of 16-bit
+//! floats are known here.
 
 use std::sync::Barrier;
 use std::sync::Mutex;
@@ -19,6 +20,7 @@ use crate::kernel::Expr;
 use crate::kernel::ExprId;
 use crate::kernel::ExprKind;
 use crate::kernel::Kernel;
+use crate::kernel::MmaKind;
 use crate::kernel::Scalar;
 use crate::kernel::ShuffleKind;
 use crate::kernel::Space;
@@ -108,7 +110,10 @@ pub(crate) fn run(kernel: &Kernel, params: &mut [Vec<u8>]) {
 fn has_waits(exprs: &Arena<ExprId, Expr>, block: &Block) -> bool {
     block.0.iter().any(|stmt| match stmt {
         Stmt::Barrier => true,
-        Stmt::Let(id) => matches!(exprs[*id].kind, ExprKind::WarpShuffle { .. }),
+        Stmt::Let(id) => matches!(
+            exprs[*id].kind,
+            ExprKind::WarpShuffle { .. } | ExprKind::Mma { .. }
+        ),
         Stmt::For { body, .. } => has_waits(exprs, body),
         Stmt::While { before, body, .. } => has_waits(exprs, before) || has_waits(exprs, body),
         Stmt::If {
@@ -573,30 +578,67 @@ impl<'g, 'k> Item<'g, 'k> {
                 let (value, lane) = (self.get(value), self.one(lane));
                 self.exchange(kind, value, lane)
             }
+            ExprKind::Mma {
+                kind: kind @ (MmaKind::F16 | MmaKind::BF16),
+                a,
+                b,
+                c,
+            } => {
+                let scalar = if kind == MmaKind::F16 {
+                    Scalar::F16
+                } else {
+                    Scalar::BF16
+                };
+                self.product(scalar, self.get(a), self.get(b), &self.get(c))
+            }
             ExprKind::Stmt | ExprKind::Mma { .. } => {
                 panic!("{:?} is not run here", kernel.exprs[id].kind)
             }
         }
     }
 
-    fn exchange(&self, kind: ShuffleKind, value: Lanes, lane: u64) -> Lanes {
+    /// What every workitem of the warp offers.
+    fn offers(&self, value: Lanes) -> Vec<Lanes> {
         let own = (self.number % 32) as usize;
         let warp = &self.group.warps[(self.number / 32) as usize];
-        warp.offered.lock().expect("no thread failed")[own] = value.clone();
+        warp.offered.lock().expect("no thread failed")[own] = value;
         warp.barrier.wait();
+        let all = warp.offered.lock().expect("no thread failed").clone();
+        warp.barrier.wait();
+        all
+    }
+
+    fn exchange(&self, kind: ShuffleKind, value: Lanes, lane: u64) -> Lanes {
+        let own = (self.number % 32) as usize;
         let from = match kind {
             ShuffleKind::Xor => own ^ lane as usize,
             ShuffleKind::Down => own + lane as usize,
             ShuffleKind::Up => own.wrapping_sub(lane as usize),
             ShuffleKind::Index => lane as usize,
         };
-        let got = warp
-            .offered
-            .lock()
-            .expect("no thread failed")
-            .get(from)
-            .cloned();
-        warp.barrier.wait();
-        got.unwrap_or(value)
+        let all = self.offers(value.clone());
+        all.get(from).cloned().unwrap_or(value)
+    }
+
+    /// m16n8k16 of 16-bit floats: the fragments' places are those of the PTX manual.
+    fn product(&self, scalar: Scalar, a: Lanes, b: Lanes, c: &Lanes) -> Lanes {
+        let all = self.offers([a, b].concat());
+        let (group, pair) = ((self.number % 32 / 4) as usize, (self.number % 4) as usize);
+        let left = |row: usize, k: usize| {
+            let slot = 4 * (k / 8) + 2 * (row / 8) + k % 2;
+            to_f64(scalar, all[row % 8 * 4 + k % 8 / 2][slot]) as f32
+        };
+        let right = |k: usize, column: usize| {
+            let slot = 8 + 2 * (k / 8) + k % 2;
+            to_f64(scalar, all[column * 4 + k % 8 / 2][slot]) as f32
+        };
+        (0..4)
+            .map(|slot| {
+                let (row, column) = (group + slot / 2 * 8, pair * 2 + slot % 2);
+                let start = f32::from_bits(c[slot] as u32);
+                let sum = (0..16).fold(start, |sum, k| left(row, k).mul_add(right(k, column), sum));
+                u64::from(sum.to_bits())
+            })
+            .collect()
     }
 }

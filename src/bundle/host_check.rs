@@ -189,7 +189,7 @@ mod tests {
         };
         let features = |list: &[&str]| list.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
         let triple = "x86_64-unknown-linux-gnu";
-        let fits = features(&["+avx", "-avx2", "+prefer-256-bit"]);
+        let fits = features(&["+avx", "-avx2", "+prefer-256-bit", "+rdrnd", "+clzero"]);
         assert!(cpu_reasons(triple, &fits, &host).is_empty());
         let reasons = cpu_reasons(triple, &features(&["+avx2", "+fma"]), &host);
         assert!(reasons[0].message.contains("avx2, fma"), "{reasons:?}");

@@ -13,7 +13,7 @@ use crate::target::CpuFamily;
 #[derive(Clone, Debug)]
 pub struct Isa {
     family: CpuFamily,
-    /// Feature to the features it implies, and whether code needs it rather than is tuned by it.
+    /// Feature to the features it implies, and whether a compiler may come to use its instructions.
     features: BTreeMap<&'static str, (Vec<&'static str>, bool)>,
 }
 
@@ -42,7 +42,9 @@ impl Isa {
         self.features.contains_key(name)
     }
 
-    /// Whether code made with the feature cannot run without it; the others only tune.
+    /// Whether code made with the feature may not run without it. The others only tune, or have
+    /// instructions that nothing uses unasked (random numbers, cryptography, cache control), which
+    /// virtual machines often hide.
     pub fn is_needed_at_run_time(&self, name: &str) -> bool {
         self.features.get(name).is_some_and(|(_, needed)| *needed)
     }

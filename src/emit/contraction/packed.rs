@@ -314,7 +314,8 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
             let end = b.binary(BinaryOp::SMin, end, bound);
             let one = b.index(1);
             b.for_loop((start, end, one), |b, batch| {
-                body.el.scope(|| task.run(b, batch, row_block, column_block));
+                body.el
+                    .scope(|| task.run(b, batch, row_block, column_block));
             });
         }
     }

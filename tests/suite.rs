@@ -16,6 +16,8 @@ use conformance::Case;
 use libtest_mimic::Arguments;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
+use xla_aot::bundle;
+use xla_aot::bundle::WriteOptions;
 use xla_aot::driver::compile;
 use xla_aot::driver::compile::CompileOptions;
 use xla_aot::driver::observe::Unobserved;
@@ -126,7 +128,7 @@ fn evaluate(case: &Case) -> Result<(), Failed> {
     Ok(case.check(&result)?)
 }
 
-/// Compiles for this machine, loads and runs.
+/// Compiles for this machine, writes and reads the bundle, loads and runs.
 fn run_native(case: &Case) -> Result<(), Failed> {
     let failed = |d: Box<xla_aot::base::Diagnostic>| Failed::from(d.to_string());
     let module = read(&case.dir.join("program.pb"))?;
@@ -142,6 +144,8 @@ fn run_native(case: &Case) -> Result<(), Failed> {
     };
     let compiled = compile::build(module, &options, &mut Unobserved).map_err(failed)?;
     let executable = compiled.executable.ok_or("no executable")?;
+    let bytes = bundle::write(&executable, WriteOptions::default()).map_err(failed)?;
+    let executable = bundle::read(&bytes).map_err(failed)?.executable;
     let threads = Some(2);
     let loaded = Loaded::new(&executable, &LoadOptions { threads }).map_err(failed)?;
     let leaves = loaded.run(&inputs).map_err(failed)?;

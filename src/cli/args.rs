@@ -113,6 +113,9 @@ pub struct Compile {
     /// Partitions the program runs as, recorded in the bundle
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub num_partitions: u32,
+    /// Put jaxlib's envelope around the bundle, as `deserialize_executable` of its Python API wants
+    #[arg(long)]
+    pub jax_envelope: bool,
     /// PTX assembler to use (default: XLA_AOT_PTXAS, PATH, NVIDIA's wheels)
     #[arg(long, value_name = "PATH")]
     pub ptxas: Option<PathBuf>,

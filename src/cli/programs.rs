@@ -118,6 +118,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
             input_format: args.input_format.clone(),
             replicas: args.num_replicas,
             partitions: args.num_partitions,
+            envelope: args.jax_envelope,
             jobs: args.jobs.unwrap_or_else(compile::default_jobs),
             assembler: assembler(args, target)?,
             emit: emits.iter().map(|e| e.kind).collect(),

@@ -99,6 +99,8 @@ pub struct CompileOptions {
     pub replicas: u32,
     /// Partitions to record.
     pub partitions: u32,
+    /// Whether to put jaxlib's envelope around the bundle, as its Python API wants.
+    pub envelope: bool,
     /// Threads; the bundle does not depend on them.
     pub jobs: usize,
     /// The PTX assembler, for GPU targets.
@@ -117,6 +119,7 @@ impl CompileOptions {
             input_format: None,
             replicas: 1,
             partitions: 1,
+            envelope: false,
             jobs: default_jobs(),
             assembler: Assembler::None,
             emit: Vec::new(),
@@ -186,7 +189,8 @@ pub fn compile(
     let mut compiled = build(module, options, observer)?;
     if let Some(executable) = &compiled.executable {
         let bytes = step(observer, "bundle", |_| {
-            bundle::write(executable, bundle::WriteOptions::default())
+            let envelope = options.envelope;
+            bundle::write(executable, bundle::WriteOptions { envelope })
         })?;
         compiled.bundle = Some(bytes);
     }

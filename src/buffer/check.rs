@@ -169,7 +169,7 @@ impl Checker<'_> {
         if slice.offset + slice.size > alloc.size.0 {
             self.add(instr, "the slice leaves its allocation");
         }
-        if slice.offset % target.buffer_alignment != 0 {
+        if !slice.offset.is_multiple_of(target.buffer_alignment) {
             self.add(instr, format!("the slice is not aligned: {}", slice.offset));
         }
         if !alloc.is_temp() && slice.offset != 0 {

@@ -191,16 +191,16 @@ fn greedy(graph: &Graph, costs: &Costs) -> Vec<u32> {
     let mut waiting: Vec<usize> = graph.before.iter().map(Vec::len).collect();
     let mut left = costs.readers.clone();
     let mut last_reader = vec![0u64; left.len()];
-    for node in 0..n {
-        for &value in &costs.reads[node] {
+    for (node, reads) in costs.reads.iter().enumerate() {
+        for &value in reads {
             last_reader[value as usize] += node as u64;
         }
     }
     let mut freed = vec![0u64; n];
-    for node in 0..n {
-        for &value in &costs.reads[node] {
+    for (freed, reads) in freed.iter_mut().zip(&costs.reads) {
+        for &value in reads {
             if left[value as usize] == 1 {
-                freed[node] += costs.bytes[value as usize];
+                *freed += costs.bytes[value as usize];
             }
         }
     }

@@ -24,6 +24,7 @@ use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::hlo::Stage;
+use crate::hlo::visit;
 use crate::passes::finish::canonical_names::canonicalize_names;
 use crate::passes::finish::flatten;
 use crate::passes::pass::Changed;
@@ -288,7 +289,9 @@ fn apply(module: &mut Module, flow: &Dataflow, uses: &Uses, edits: &Edits) {
         if comp != module.entry {
             continue;
         }
-        for &(leaf, copy) in first_copies.iter().chain(&copies) {
+        // The second copy of a leaf reads the first.
+        let direct = copies.iter().filter(|(leaf, _)| !twice.contains(leaf));
+        for &(leaf, copy) in first_copies.iter().chain(direct) {
             let value = flow.at(root)[leaf];
             readers.entry(value).or_default().push(copy);
         }
@@ -367,6 +370,8 @@ fn relist(module: &mut Module, mut inserted: Inserted) {
         }
         new.extend(inserted.at_end.remove(&comp).unwrap_or_default());
         module.comps[comp].instrs = drop_dead_structure(module, comp, new);
+        // A copy may wait for one that was made after it.
+        module.comps[comp].instrs = visit::post_order(module, comp);
     }
 }
 

@@ -13,9 +13,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use conformance::Case;
+use conformance::qemu;
 use libtest_mimic::Arguments;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
+use xla_aot::base::Diagnostic;
 use xla_aot::bundle;
 use xla_aot::bundle::WriteOptions;
 use xla_aot::driver::compile;
@@ -24,16 +26,22 @@ use xla_aot::driver::observe::Unobserved;
 use xla_aot::driver::targets;
 use xla_aot::driver::targets::TargetRequest;
 use xla_aot::eval;
+use xla_aot::executable;
+use xla_aot::executable::Executable;
 use xla_aot::hlo::Module;
 use xla_aot::runtime::LoadOptions;
 use xla_aot::runtime::Loaded;
+use xla_aot::runtime::loaded::leaves;
 use xla_aot::runtime::loaded::unflatten;
 use xla_aot::wire;
+
+/// Of programs other than models, one in so many is run under emulation.
+const EMULATED_EVERY: usize = 12;
 
 fn main() {
     let skips = Skips::read();
     let mut trials = golden::trials();
-    for (name, case) in cases() {
+    for (number, (name, case)) in cases().into_iter().enumerate() {
         let case = Arc::new(case);
         let planned = Arc::clone(&case);
         trials.push(expecting(&skips, "plan", &name, move || {
@@ -42,6 +50,12 @@ fn main() {
         if !case.is_large() {
             let case = Arc::clone(&case);
             let native = Arc::clone(&case);
+            if case.kind == "model" || number.is_multiple_of(EMULATED_EVERY) {
+                let emulated = Arc::clone(&case);
+                trials.push(expecting(&skips, "qemu", &name, move || {
+                    run_emulated(&emulated)
+                }));
+            }
             trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));
             trials.push(expecting(&skips, "native", &name, move || {
                 run_native(&native)
@@ -128,27 +142,50 @@ fn evaluate(case: &Case) -> Result<(), Failed> {
     Ok(case.check(&result)?)
 }
 
-/// Compiles for this machine, writes and reads the bundle, loads and runs.
-fn run_native(case: &Case) -> Result<(), Failed> {
-    let failed = |d: Box<xla_aot::base::Diagnostic>| Failed::from(d.to_string());
-    let module = read(&case.dir.join("program.pb"))?;
-    let inputs = case.inputs(&module)?;
-    let result_shape = module.entry_layout().result;
-    let native = TargetRequest {
-        cpu: Some("native".to_owned()),
+fn failed(diagnostic: Box<Diagnostic>) -> Failed {
+    diagnostic.to_string().into()
+}
+
+/// Compiles, writes the bundle and reads it.
+fn build(module: Module, cpu: &str) -> Result<Executable, Failed> {
+    let request = TargetRequest {
+        cpu: Some(cpu.to_owned()),
         ..TargetRequest::default()
     };
     let options = CompileOptions {
         jobs: 1,
-        ..CompileOptions::new(targets::resolve(&native).map_err(failed)?)
+        ..CompileOptions::new(targets::resolve(&request).map_err(failed)?)
     };
     let compiled = compile::build(module, &options, &mut Unobserved).map_err(failed)?;
     let executable = compiled.executable.ok_or("no executable")?;
     let bytes = bundle::write(&executable, WriteOptions::default()).map_err(failed)?;
-    let executable = bundle::read(&bytes).map_err(failed)?.executable;
+    Ok(bundle::read(&bytes).map_err(failed)?.executable)
+}
+
+/// Compiles for this machine, loads the bundle and runs.
+fn run_native(case: &Case) -> Result<(), Failed> {
+    let module = read(&case.dir.join("program.pb"))?;
+    let inputs = case.inputs(&module)?;
+    let result_shape = module.entry_layout().result;
+    let executable = build(module, "native")?;
     let threads = Some(2);
     let loaded = Loaded::new(&executable, &LoadOptions { threads }).map_err(failed)?;
     let leaves = loaded.run(&inputs).map_err(failed)?;
+    let result = unflatten(&result_shape, &mut leaves.into_iter());
+    Ok(case.check(&result.ok_or("too few results")?)?)
+}
+
+/// Compiles for an AArch64 machine and runs what the bundle holds under emulation.
+fn run_emulated(case: &Case) -> Result<(), Failed> {
+    let module = read(&case.dir.join("program.pb"))?;
+    let inputs = case.inputs(&module)?;
+    let result_shape = module.entry_layout().result;
+    let executable = build(module, qemu::CPU)?;
+    let findings = executable::check::check(&executable);
+    if let Some(first) = findings.into_iter().next() {
+        return Err(failed(Box::new(first)));
+    }
+    let leaves = qemu::run(&executable, &leaves(&inputs))?;
     let result = unflatten(&result_shape, &mut leaves.into_iter());
     Ok(case.check(&result.ok_or("too few results")?)?)
 }

@@ -1,6 +1,7 @@
 //! Conformance programs: their inputs, their expected results, and whether results pass.
 
 pub mod check;
+pub mod qemu;
 pub mod recipe;
 
 use std::fs;

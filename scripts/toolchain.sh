@@ -3,10 +3,12 @@
 #
 #   scripts/toolchain.sh build   LLVM 22 and a C compiler
 #   scripts/toolchain.sh test    the same, and a PTX assembler and AArch64 emulation
+#   scripts/toolchain.sh release the same as build, and what a static link needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(gcc libc6-dev llvm-22-dev)
+[ "${1:-build}" = release ] && packages+=(g++ libpolly-22-dev libzstd-dev zlib1g-dev libffi-dev)
 [ "${1:-build}" = test ] && packages+=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3-venv)
 
 missing=()

@@ -22,6 +22,10 @@ use crate::target::Target;
 
 /// Where a coordinate of the product is found in an operand or in the result.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a product has two of these, and there is one product a kernel"
+)]
 pub enum Access {
     /// An array whose dimensions are batch, free and summed dimensions, each list read as one
     /// row-major number.

@@ -445,7 +445,8 @@ ENTRY main {
 ";
 
     fn options() -> CompileOptions {
-        CompileOptions::new(targets::resolve(&targets::TargetRequest::default()).unwrap())
+        let target = targets::resolve(&targets::TargetRequest::default());
+        CompileOptions::new(target.expect("the default target is known"))
     }
 
     #[test]

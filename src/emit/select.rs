@@ -30,10 +30,10 @@ use crate::hlo::Op;
 pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
     let roots = setup::roots_of(request);
     let op = |id: InstrId| &request.module.instr(id).op;
-    if roots.iter().all(|&root| is_update(request.module, root)) {
-        if let Some(emitted) = update_slice::emit(request)? {
-            return Ok(emitted);
-        }
+    if roots.iter().all(|&root| is_update(request.module, root))
+        && let Some(emitted) = update_slice::emit(request)?
+    {
+        return Ok(emitted);
     }
     if let Some(emitted) = contraction::emit(request)? {
         return Ok(emitted);

@@ -321,6 +321,7 @@ mod tests {
         while half > 0 {
             let mut next = lines.clone();
             for i in (0..count).filter(|i| i & half == 0) {
+                #[allow(clippy::needless_range_loop, reason = "two lines are written at once")]
                 for l in 0..count {
                     let inner = l & (half - 1);
                     let block = l & !(2 * half - 1);

@@ -20,7 +20,7 @@ fn root(k: usize, n: usize, sign: f64) -> C {
 
 fn transform(x: &[C], sign: f64) -> Vec<C> {
     let n = x.len();
-    let Some(factor) = (2..=n).find(|f| n % f == 0) else {
+    let Some(factor) = (2..=n).find(|&f| n.is_multiple_of(f)) else {
         return x.to_vec();
     };
     let size = n / factor;

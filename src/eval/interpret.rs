@@ -291,7 +291,7 @@ impl<'m> Evaluator<'m> {
         let mut state = [init];
         loop {
             let go = self.call(condition, &state)?;
-            if !go.as_array().is_some_and(|a| a.bytes()[0] != 0) {
+            if go.as_array().is_none_or(|a| a.bytes()[0] == 0) {
                 let [state] = state;
                 return Ok(state);
             }

@@ -131,7 +131,7 @@ impl System {
         for (which, x) in values.chunks_exact_mut(rows * columns).enumerate() {
             let a = &coefficients[which * n * n..(which + 1) * n * n];
             // x op(a) = b is op(a)^T x^T = b^T.
-            let flip = (self.transpose != TriangularTranspose::NoTranspose) != !self.left_side;
+            let flip = (self.transpose == TriangularTranspose::NoTranspose) != self.left_side;
             let at = |i: usize, j: usize| {
                 let value = if flip { a[j * n + i] } else { a[i * n + j] };
                 if self.transpose == TriangularTranspose::Adjoint {

@@ -720,14 +720,13 @@ impl Op {
             }
             Self::Conditional { branches } => branches.iter_mut().for_each(visit),
             Self::CustomCall(call) => call.called.iter_mut().for_each(visit),
-            Self::Collective { kind, .. } => {
-                if let CollectiveKind::AllReduce { body }
-                | CollectiveKind::AllReduceStart { body }
-                | CollectiveKind::ReduceScatter { body, .. } = kind
-                {
-                    visit(body);
-                }
-            }
+            Self::Collective {
+                kind:
+                    CollectiveKind::AllReduce { body }
+                    | CollectiveKind::AllReduceStart { body }
+                    | CollectiveKind::ReduceScatter { body, .. },
+                ..
+            } => visit(body),
             _ => {}
         }
     }

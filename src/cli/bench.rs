@@ -52,7 +52,7 @@ impl Profile {
     fn table(&self) -> String {
         let total: Duration = self.entries.values().map(|entry| entry.0).sum();
         let mut rows: Vec<_> = self.entries.iter().collect();
-        rows.sort_by(|a, b| b.1.0.cmp(&a.1.0));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1.0));
         let runs = f64::from(self.runs.max(1));
         let lines = rows.into_iter().map(|(name, (time, calls))| {
             let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(1e-12);

@@ -41,8 +41,12 @@ const EMULATED_EVERY: usize = 12;
 fn main() {
     let skips = Skips::read();
     let mut trials = golden::trials();
-    for (number, (name, case)) in cases().into_iter().enumerate() {
-        let case = Arc::new(case);
+    let cases: Vec<(String, Arc<Case>)> = cases()
+        .into_iter()
+        .map(|(name, case)| (name, Arc::new(case)))
+        .collect();
+    trials.extend(conformance::bundles::trials(&cases));
+    for (number, (name, case)) in cases.into_iter().enumerate() {
         let planned = Arc::clone(&case);
         trials.push(expecting(&skips, "plan", &name, move || {
             plans::plan(read(&planned.dir.join("program.pb"))?)

@@ -1,5 +1,6 @@
 //! Conformance programs: their inputs, their expected results, and whether results pass.
 
+pub mod bundles;
 pub mod check;
 pub mod qemu;
 pub mod recipe;
@@ -11,7 +12,6 @@ use std::path::PathBuf;
 use serde_json::Value;
 use xla_aot::hlo::Module;
 use xla_aot::literal::Literal;
-use xla_aot::literal::npy::NpyArray;
 use xla_aot::literal::npy::read_npz;
 use xla_aot::shape::ArrayShape;
 use xla_aot::shape::PrimitiveType;
@@ -117,18 +117,6 @@ impl Case {
         }
         Ok(())
     }
-}
-
-/// The outputs as `.npz` arrays named `out0, out1, ...`.
-pub fn named_outputs(result: &Literal) -> Vec<(String, NpyArray)> {
-    let mut leaves = Vec::new();
-    flatten(result, &mut leaves);
-    let name = |i: usize| format!("out{i}");
-    leaves
-        .iter()
-        .enumerate()
-        .map(|(i, leaf)| (name(i), NpyArray::from_literal(leaf)))
-        .collect()
 }
 
 fn flatten<'a>(value: &'a Literal, out: &mut Vec<&'a xla_aot::literal::ArrayLiteral>) {

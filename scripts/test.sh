@@ -17,7 +17,7 @@ cargo clippy --no-default-features --features cpu -- -D warnings
 cargo clippy --no-default-features --features cpu,cuda -- -D warnings
 cargo clippy --no-default-features --features cpu,reference -- -D warnings
 step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --no-deps --document-private-items
 step "tests"
 cargo test --no-fail-fast
 step "done"

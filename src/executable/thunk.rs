@@ -1,7 +1,7 @@
 //! Thunks: the units of execution.
 //!
 //! The kinds are those of XLA's CPU and GPU runtimes that our programs, or the programs we read,
-//! are made of. Which are legal on which platform stands in [`ThunkKind::legal_on`].
+//! are made of.
 
 use crate::define_id;
 use crate::executable::Access;

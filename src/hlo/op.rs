@@ -1,6 +1,6 @@
-//! Operations and their attributes, and the opcode table.
+//! Operations and their attributes.
 //!
-//! One variant of [`Op`] per shape of attributes; [`Opcode`] lists every opcode that XLA prints.
+//! One variant of [`Op`] per shape of attributes; [`Op::opcode`] gives the word XLA prints.
 //! Dimension-number attributes keep the field names of the HLO text.
 
 use smallvec::SmallVec;

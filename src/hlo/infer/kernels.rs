@@ -210,7 +210,7 @@ impl Infer<'_> {
         Ok(Shape::Tuple(vec![state, Shape::Array(bare(bits))]))
     }
 
-    /// The state of the device's generator before the update: u64[2].
+    /// The state of the device's generator before the update: `u64[2]`.
     pub(super) fn rng_get_and_update_state(&self) -> Result<Shape> {
         self.arity(0)?;
         Ok(Shape::array(PrimitiveType::U64, [2]))

@@ -34,8 +34,14 @@ use xla_aot::shape::PrimitiveType;
 /// The CPU that is compiled for and emulated, so that code for a better one stops with a fault.
 pub const CPU: &str = "neoverse-n1";
 
+/// What XLA's generator starts from.
+const INITIAL_RNG_STATE: u32 = 0x701_2395;
+
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 const EMULATOR: &str = "qemu-aarch64";
+
+/// A program that runs longer has lost its way; the slowest take a second.
+const SECONDS: &str = "120";
 
 /// What the written part of the C program leans on.
 const PRELUDE: &str = r#"
@@ -176,8 +182,10 @@ pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<Array
         compiler.arg(name);
     }
     finish(compiler.arg("-lm"))?;
-    let mut emulator = Command::new(EMULATOR);
-    emulator.args(["-cpu", CPU]).arg(at("play"));
+    let mut emulator = Command::new("timeout");
+    emulator
+        .args([SECONDS, EMULATOR, "-cpu", CPU])
+        .arg(at("play"));
     finish(emulator.arg(at("input")).arg(at("output")))?;
     results(executable, &at("output"))
 }
@@ -347,6 +355,13 @@ impl Player<'_> {
                         writeln!(out, "memset({to}, 0, {size});")
                     };
                 }
+            }
+            ThunkKind::RngGetAndUpdateState { state, delta } => {
+                let (to, first) = (address(state), INITIAL_RNG_STATE);
+                let _ = writeln!(
+                    out,
+                    "{{ static __int128 state = {first}; memcpy({to}, &state, 16); state += {delta}; }}"
+                );
             }
             ThunkKind::Fft(fft) => fourier_text(fft, out)?,
             other => return Err(format!("a `{}` thunk is not played in C", other.name())),

@@ -114,6 +114,7 @@ fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiter
     use crate::driver::arrays::array_leaves;
     use crate::driver::evaluate::Evaluation;
     let module = crate::wire::hlo::decode_module_with_config(&bundle.executable.hlo)?;
+    crate::hlo::verify::check(&module)?;
     let inside = module.program_shape(module.entry);
     let caller = &bundle.executable.signature.program;
     let parameters = array_leaves(&inside.parameters);

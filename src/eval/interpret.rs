@@ -1,5 +1,6 @@
 //! Runs computations: one value an instruction, control flow, calls.
 
+use crate::base::ByteSize;
 use crate::base::Diagnostic;
 use crate::base::IdMap;
 use crate::base::Location;
@@ -31,6 +32,9 @@ use crate::literal::number::Number;
 use crate::shape::ArrayShape;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
+
+/// Bytes of the largest value that is computed.
+const MAX_BYTES: usize = 4 << 30;
 
 /// Deepest nesting of called computations.
 const MAX_DEPTH: usize = 128;
@@ -170,6 +174,22 @@ impl<'m> Evaluator<'m> {
         mut operands: Vec<Literal>,
         args: &[Literal],
     ) -> Result<Literal> {
+        for array in instr
+            .shape
+            .leaves()
+            .iter()
+            .filter_map(|(_, s)| s.as_array())
+        {
+            let bytes = array.element_count().checked_mul(array.ty.byte_width());
+            if bytes.is_none_or(|bytes| bytes > MAX_BYTES) {
+                let limit = ByteSize(MAX_BYTES as u64);
+                let what = format!(
+                    "a result of {} elements: it computes up to {limit}",
+                    array.element_count()
+                );
+                return Err(unsupported(instr, &what));
+            }
+        }
         match &instr.op {
             Op::Parameter { number, .. } => args.get(*number).cloned().ok_or_else(|| {
                 Diagnostic::internal(codes::INTERNAL, "a parameter has no argument")

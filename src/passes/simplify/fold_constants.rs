@@ -136,6 +136,7 @@ fn computed(instr: &Instr, values: Vec<ArrayLiteral>) -> Option<Literal> {
 /// The value of `id` when it is a constant, or, where `all`, an iota or filled array.
 fn written_out(module: &Module, id: InstrId, all: bool) -> Option<ArrayLiteral> {
     let instr = module.instr(id);
+    let all = all && instr.shape.as_array()?.element_count() <= LARGE;
     match &instr.op {
         Op::Constant(literal) => literal.as_array().cloned(),
         Op::Iota { .. } if all => computed(instr, Vec::new())?.as_array().cloned(),

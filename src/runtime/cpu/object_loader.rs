@@ -16,6 +16,7 @@ use object::RelocationFlags;
 use object::RelocationTarget;
 use object::SectionFlags;
 use object::SectionIndex;
+use object::SectionKind;
 use object::SymbolIndex;
 use object::SymbolSection;
 use object::elf;
@@ -117,10 +118,33 @@ enum Part {
     Data,
 }
 
+/// `SHT_LLVM_ADDRSIG`, which the crate does not name.
+const LLVM_ADDRSIG: u32 = 0x6fff_4c03;
+
+/// Section types beyond the plain ones that carry nothing to be loaded: groups, LLVM's lists of
+/// symbols, and unwinding tables of x86-64.
+const KNOWN_KINDS: &[u32] = &[
+    elf::SHT_GROUP,
+    LLVM_ADDRSIG,
+    elf::SHT_LLVM_DEPENDENT_LIBRARIES,
+    elf::SHT_X86_64_UNWIND,
+    elf::SHT_INIT_ARRAY,
+    elf::SHT_FINI_ARRAY,
+    elf::SHT_PREINIT_ARRAY,
+    elf::SHT_AARCH64_ATTRIBUTES,
+    elf::SHT_GNU_ATTRIBUTES,
+];
+
 fn part_of(section: &object::Section<'_, '_>) -> Result<Option<Part>> {
     let SectionFlags::Elf { sh_flags } = section.flags() else {
         return Ok(None);
     };
+    // What a section of a kind nobody knows means for the others cannot be told.
+    if let SectionKind::Elf(kind) = section.kind()
+        && !KNOWN_KINDS.contains(&kind)
+    {
+        return Err(refused(format!("a section has the unknown type {kind:#x}")));
+    }
     let has = |flag: u32| sh_flags & u64::from(flag) != 0;
     if !has(elf::SHF_ALLOC) {
         return Ok(None);

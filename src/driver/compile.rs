@@ -22,6 +22,7 @@ use crate::executable::Code;
 use crate::executable::Executable;
 use crate::executable::KernelEntry;
 use crate::executable::KernelImage;
+use crate::executable::ThunkSequence;
 use crate::executable::check;
 use crate::front;
 use crate::front::InputFormat;
@@ -37,6 +38,7 @@ use crate::passes::Changed;
 use crate::passes::PassObserver;
 use crate::schedule;
 use crate::schedule::Scheduled;
+use crate::shape::Shape;
 use crate::target::Target;
 use crate::wire;
 
@@ -241,6 +243,7 @@ pub fn build(
     let program = step(observer, "emit", |_| {
         emit::program::program(&scheduled, &assignment, target)
     })?;
+    check_nesting(&program)?;
     for kernel in &program.kernels {
         dump(observer, &format!("{}.kir", kernel.name), || {
             kernel::print::kernel(kernel)
@@ -301,6 +304,44 @@ impl Compiled {
             }
         }
     }
+}
+
+/// Deepest nesting of loops and branches that a bundle holds: readers of its format stop at a
+/// hundred nested messages, and each level takes three.
+const MAX_LOOP_NESTING: usize = 31;
+/// Deepest nesting of tuples that a bundle holds, each level of which takes a message or two.
+const MAX_TUPLE_NESTING: usize = 48;
+
+/// Refuses a program whose bundle no reader would take.
+fn check_nesting(program: &Program) -> Result<()> {
+    let mut loops = 0;
+    let mut level: Vec<&ThunkSequence> = vec![&program.thunks];
+    loop {
+        let thunks = level.iter().flat_map(|sequence| &sequence.0);
+        let inside: Vec<&ThunkSequence> = thunks.flat_map(|t| t.kind.nested()).collect();
+        if inside.is_empty() {
+            break;
+        }
+        loops += 1;
+        level = inside;
+    }
+    let signature = &program.signature.program;
+    let shapes = signature.parameters.iter().chain([&signature.result]);
+    let tuples = shapes
+        .flat_map(Shape::leaves)
+        .map(|(index, _)| index.len())
+        .max()
+        .unwrap_or(0);
+    for (depth, most, what) in [
+        (loops, MAX_LOOP_NESTING, "loops and branches"),
+        (tuples, MAX_TUPLE_NESTING, "tuples"),
+    ] {
+        if depth > most {
+            let message = format!("{what} nest {depth} deep; a bundle holds up to {most} levels");
+            return Err(Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, message));
+        }
+    }
+    Ok(())
 }
 
 fn suffix(code: &Code) -> &'static str {

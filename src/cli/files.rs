@@ -44,6 +44,27 @@ pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Refuses to write over a file that the command reads or writes besides.
+pub fn keep_apart(output: &Path, others: &[&Path]) -> Outcome {
+    let place = |path: &Path| {
+        path.canonicalize()
+            .or_else(|_| std::path::absolute(path))
+            .ok()
+    };
+    let is_other = |other: &&&Path| !is_standard(other) && place(output) == place(other);
+    if is_standard(output) {
+        return Ok(());
+    }
+    match others.iter().find(is_other) {
+        None => Ok(()),
+        Some(other) => Err(Failure::Usage(format!(
+            "writing `{}` would destroy `{}`; name another file",
+            output.display(),
+            other.display()
+        ))),
+    }
+}
+
 /// The path as messages show it.
 pub fn shown(path: &Path) -> String {
     if is_standard(path) {

@@ -62,11 +62,13 @@ impl EmitRequest {
     }
 }
 
-/// Writes the parts of a by-product: one file, or numbered files when there are several.
+/// Writes the parts of a by-product: one file, or numbered files when there are several; none of
+/// them over a file that is `kept`.
 pub fn write_emitted(
     request: &EmitRequest,
     parts: &[Emitted],
     beside: &Path,
+    kept: &[&Path],
     context: &Context,
 ) -> Outcome {
     let stem = if files::is_standard(beside) {
@@ -93,6 +95,7 @@ pub fn write_emitted(
                 folder.join(name)
             }
         };
+        files::keep_apart(&path, kept)?;
         files::write(&path, &part.content, binary, &context.unfinished)?;
         context
             .reporter
@@ -107,6 +110,9 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
     let emits = EmitRequest::parse_all(&args.emit)?;
     let targets = resolve(&args.target)?;
     let outputs = outputs(args, &targets)?;
+    for output in &outputs {
+        files::keep_apart(output, &[&args.program])?;
+    }
     let name = files::shown(&args.program);
     let program = files::read(&args.program)?;
     if let Some(folder) = &args.dump_to {
@@ -148,7 +154,14 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
                 .filter(|part| part.kind == request.kind)
                 .cloned()
                 .collect();
-            write_emitted(request, &parts, beside(output, &args.program), context)?;
+            let kept = [args.program.as_path(), output];
+            write_emitted(
+                request,
+                &parts,
+                beside(output, &args.program),
+                &kept,
+                context,
+            )?;
         }
         if let Some(bundle) = &compiled.bundle {
             files::write(output, bundle, true, &context.unfinished)?;

@@ -1,6 +1,7 @@
 //! The verbs that compute: `run`, `eval`.
 
 use std::path::Path;
+use std::path::PathBuf;
 
 use crate::base::Result;
 use crate::cli::Context;
@@ -65,11 +66,19 @@ fn conclude(
     }
 }
 
+/// Refuses an output that is one of the files read.
+fn keep_apart<'a>(output: Option<&Path>, read: impl Iterator<Item = &'a PathBuf>) -> Outcome {
+    let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
+    output.map_or(Ok(()), |output| files::keep_apart(output, &read))
+}
+
 /// `xla-aot run`
 #[cfg(feature = "cpu")]
 pub fn run(args: &Run, context: &Context) -> Outcome {
     use crate::driver::run::Session;
     let name = files::shown(&args.bundle);
+    let read = args.input.iter().chain(&args.expect).chain([&args.bundle]);
+    keep_apart(args.output.as_deref(), read)?;
     let bundle = files::read(&args.bundle)?;
     let session = Session::open(&bundle, args.threads).map_err(about(&name))?;
     drop(bundle);
@@ -95,6 +104,8 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
 pub fn eval(args: &Eval, context: &Context) -> Outcome {
     use crate::driver::evaluate::Evaluation;
     let name = files::shown(&args.program);
+    let read = args.input.iter().chain(&args.expect).chain([&args.program]);
+    keep_apart(args.output.as_deref(), read)?;
     let program = files::read(&args.program)?;
     let format = args.input_format.as_deref();
     let evaluation = Evaluation::open(&program, format).map_err(about(&name))?;

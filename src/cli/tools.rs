@@ -33,7 +33,7 @@ pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
     }
     for request in &requests {
         let parts = inspection.emit(request.kind).map_err(about(&name))?;
-        write_emitted(request, &parts, &args.bundle, context)?;
+        write_emitted(request, &parts, &args.bundle, &[&args.bundle], context)?;
     }
     Ok(())
 }

@@ -317,10 +317,19 @@ fn by_products_and_dumps_are_written() {
         "compile",
         "add.hlo",
         "--emit",
-        "hlo,thunks=t.txt,llvm-ir,asm,obj,buffers",
+        "hlo=final.hlo,thunks=t.txt,llvm-ir,asm,obj,buffers",
     ];
     expect(&room.run(&emit), 0, "");
-    for name in ["t.txt", "add.ll", "add.s", "add.o", "add.buffers.txt"] {
+    let over_the_source = room.run(&["compile", "add.hlo", "--emit", "hlo"]);
+    expect(&over_the_source, 2, "would destroy `add.hlo`");
+    for name in [
+        "final.hlo",
+        "t.txt",
+        "add.ll",
+        "add.s",
+        "add.o",
+        "add.buffers.txt",
+    ] {
         assert!(room.path(name).is_file(), "{name} in {:?}", room.files());
     }
     let hlo = room.run(&["inspect", "add.xla", "--emit", "hlo=-"]);

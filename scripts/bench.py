@@ -100,12 +100,12 @@ def measure(tool, corpus, case, name, work):
         for a, s in zip(arrays, spec["inputs"])
     ]
     placed = [jax.device_put(a, device) for a in typed]
-    donated = spec.get("donated", [])
 
     def prepare():
         # A donated argument is gone after a run.
-        for i in donated:
-            placed[i] = jax.device_put(typed[i].copy(), device).block_until_ready()
+        for i, array in enumerate(placed):
+            if array.is_deleted():
+                placed[i] = jax.device_put(typed[i], device).block_until_ready()
         return placed
 
     def run(arguments):

@@ -18,6 +18,7 @@ use crate::shape::ArrayShape;
 use crate::shape::Dims;
 use crate::shape::ElementKind;
 use crate::shape::PrimitiveType;
+use crate::target::CpuFamily;
 use crate::target::Target;
 
 /// Where a coordinate of the product is found in an operand or in the result.
@@ -54,6 +55,8 @@ pub enum Access {
 pub struct Side {
     /// The instruction whose value it is.
     pub operand: InstrId,
+    /// Whether that is read from memory, and not computed where it is needed.
+    pub in_memory: bool,
     /// How coordinates map to its index.
     pub access: Access,
 }
@@ -74,6 +77,9 @@ pub enum Axis {
 pub struct Product {
     /// The dot or convolution.
     pub hero: InstrId,
+    /// What the sums are the elements of: the hero, or the transpose in the fusion that alone uses
+    /// it.
+    pub value: InstrId,
     /// The left side, whose free coordinate is the row.
     pub lhs: Side,
     /// The right side, whose free coordinate is the column.
@@ -86,7 +92,7 @@ pub struct Product {
     pub n: usize,
     /// Summed length.
     pub k: usize,
-    /// The result's dimensions in their row-major order: the coordinate each belongs to and, within
+    /// The value's dimensions in their row-major order: the coordinate each belongs to and, within
     /// that coordinate's number, its place from the most significant on.
     pub output: SmallVec<[(Axis, usize); 6]>,
     /// The type sums are kept in.
@@ -111,6 +117,23 @@ pub fn hero(module: &Module, instr: InstrId) -> Option<InstrId> {
             heroes.next().is_none().then_some(hero)
         }
         _ => is_hero(instr).then_some(instr),
+    }
+}
+
+/// The transpose in a fusion's body that alone uses the hero, and its order of dimensions.
+fn turn(module: &Module, instr: InstrId, hero: InstrId) -> Option<(InstrId, &Dims)> {
+    let Op::Fusion { body, .. } = module.instr(instr).op else {
+        return None;
+    };
+    let body = module.comp(body);
+    let uses = |id: &InstrId| module.instr(*id).operands.contains(&hero);
+    let mut users = body.instrs.iter().copied().filter(uses);
+    let (user, None) = (users.next()?, users.next()) else {
+        return None;
+    };
+    match &module.instr(user).op {
+        Op::Transpose { dims } if body.root != hero => Some((user, dims)),
+        _ => None,
     }
 }
 
@@ -149,7 +172,7 @@ pub fn product(module: &Module, instr: InstrId) -> Option<Product> {
     if floats != result.ty.is_float() {
         return None;
     }
-    let product = match &module.instr(hero).op {
+    let mut product = match &module.instr(hero).op {
         Op::Dot {
             dims, precision, ..
         } => {
@@ -179,8 +202,18 @@ pub fn product(module: &Module, instr: InstrId) -> Option<Product> {
         }
         _ => return None,
     };
+    for side in [&mut product.lhs, &mut product.rhs] {
+        let is_parameter = matches!(module.instr(side.operand).op, Op::Parameter { .. });
+        side.in_memory = hero == instr || is_parameter;
+    }
+    let (value, output) = match turn(module, instr, hero) {
+        Some((value, order)) => (value, order.iter().map(|&d| product.output[d]).collect()),
+        None => (hero, product.output.clone()),
+    };
     (product.k > 0).then_some(Product {
         accumulator,
+        value,
+        output,
         ..product
     })
 }
@@ -209,6 +242,7 @@ fn dot(
         .collect();
     let side = |operand, batch: &Dims, free: &Dims, summed: &Dims| Side {
         operand,
+        in_memory: false,
         access: Access::Plain {
             batch: batch.clone(),
             free: free.clone(),
@@ -217,6 +251,7 @@ fn dot(
     };
     Product {
         hero,
+        value: hero,
         batch: volume(lhs, &dims.lhs_batch),
         m: volume(lhs, &lhs_free),
         n: volume(rhs, &rhs_free),
@@ -255,6 +290,7 @@ fn convolution(
     let k = volume(kernel, &summed);
     let patches = Side {
         operand: input_id,
+        in_memory: false,
         access: Access::Patches {
             window: window.clone(),
             dims: dims.clone(),
@@ -264,6 +300,7 @@ fn convolution(
     // The output feature holds the group in its upper part.
     let weights = Side {
         operand: kernel_id,
+        in_memory: false,
         access: Access::Plain {
             batch: Dims::new(),
             free: Dims::from_slice(&[dims.kernel_output_feature]),
@@ -299,6 +336,7 @@ fn convolution(
     };
     Product {
         hero,
+        value: hero,
         lhs,
         rhs,
         batch: groups,
@@ -314,8 +352,8 @@ fn convolution(
 /// How a product is computed on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// The right side packed into panels of columns, register tiles over rows and columns.
-    Packed,
+    /// Register tiles over rows and panels of columns.
+    Tiled,
     /// Few rows, right side with its columns innermost: columns are updated in cache, row of the
     /// right side by row.
     Streamed,
@@ -323,11 +361,26 @@ pub enum Strategy {
     DotProducts,
 }
 
+/// Where register tiles find the panels of columns of the right side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// In working memory, packed before, since several tasks need each of them.
+    Packed,
+    /// Packed by the only task that needs them, block by block.
+    InBlocks,
+    /// In the operand.
+    InPlace,
+}
+
 /// Tile sizes of a product on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// How.
     pub strategy: Strategy,
+    /// Where tiles find the right side.
+    pub right: Right,
+    /// Whether both sides are taken as 16-bit integers, two neighbours of the sum at a time.
+    pub pairs: bool,
     /// Lanes of a vector of accumulators.
     pub lanes: usize,
     /// Rows of a register tile.
@@ -344,8 +397,33 @@ pub struct Tiling {
     pub batch_block: usize,
 }
 
+impl Tiling {
+    /// The type that operands are multiplied as.
+    pub fn operand_type(&self, product: &Product) -> PrimitiveType {
+        if self.pairs {
+            PrimitiveType::S16
+        } else {
+            product.accumulator
+        }
+    }
+
+    /// Elements that a summed length takes in memory, of a row or a column.
+    pub fn padded(&self, length: usize) -> usize {
+        length + usize::from(self.pairs && length % 2 == 1)
+    }
+
+    /// Elements of a packed panel of that summed length.
+    pub fn panel_elements(&self, length: usize) -> usize {
+        self.padded(length) * self.tile_columns
+    }
+}
+
 /// Most rows of a product whose right side is read once, unpacked.
 const FEW_ROWS: usize = 4;
+
+/// Most rows, in register tiles, of a product that reads panels of the right side where they lie:
+/// each is read once for every tile of rows.
+const IN_PLACE_TILES: usize = 2;
 
 /// Chooses tile sizes.
 pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
@@ -359,13 +437,21 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         _ => (6, 2),
     };
     let strategy = strategy(product, module);
-    let vectors = vectors.min(product.n.div_ceil(lanes)).max(1);
+    let mut vectors = vectors.min(product.n.div_ceil(lanes)).max(1);
+    let in_place = product.m <= IN_PLACE_TILES * tile_rows
+        && product.n.is_multiple_of(lanes)
+        && right_lies_well(product, module);
+    if in_place && !product.n.is_multiple_of(lanes * vectors) {
+        vectors = 1;
+    }
     let tile_columns = lanes * vectors;
+    let pairs = strategy == Strategy::Tiled && multiplies_pairs(product, module, target);
     // A panel of the right side stays in the first-level cache beside the rows that stream by.
-    let k_most = (32 * 1024 / (tile_columns * width) * 3 / 4).max(64);
+    let operand_width = if pairs { 2 } else { width };
+    let k_most = (32 * 1024 / (tile_columns * operand_width) * 3 / 4).max(64);
     let blocks = product.k.div_ceil(k_most);
     let up = |count: usize, step: usize| count.div_ceil(step) * step;
-    let k_block = up(product.k.div_ceil(blocks), 16).min(product.k);
+    let k_block = up(product.k.div_ceil(blocks), 32).min(product.k);
     let cost = product.batch as u64 * (product.m * product.n) as u64 * product.k as u64;
     let wanted = (cost / (1 << 20)).clamp(1, u64::from(target.parallelism.max(1))) as usize;
     let mut m_block = up(product.m.min(144), tile_rows);
@@ -391,8 +477,17 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     } else {
         1
     };
+    let right = if in_place {
+        Right::InPlace
+    } else if product.m <= m_block {
+        Right::InBlocks
+    } else {
+        Right::Packed
+    };
     Tiling {
         strategy,
+        right,
+        pairs,
         lanes,
         tile_rows,
         tile_columns,
@@ -403,12 +498,53 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     }
 }
 
+/// Whether the machine has an instruction that sums products of neighbouring 16-bit integers in 32
+/// bits, and both sides are such integers.
+fn multiplies_pairs(product: &Product, module: &Module, target: &Target) -> bool {
+    let has = target
+        .cpu()
+        .is_some_and(|cpu| cpu.family == CpuFamily::X86_64);
+    let fits = |side: &Side| {
+        module
+            .shape(side.operand)
+            .as_array()
+            .is_some_and(|a| match a.ty.kind() {
+                ElementKind::Signed => a.ty.bit_width() <= 16,
+                ElementKind::Unsigned => a.ty.bit_width() <= 8,
+                _ => false,
+            })
+    };
+    has && product.accumulator == PrimitiveType::S32 && fits(&product.lhs) && fits(&product.rhs)
+}
+
+/// Whether vectors of columns of the right side lie in memory as they are summed.
+fn right_lies_well(product: &Product, module: &Module) -> bool {
+    let Access::Plain {
+        batch,
+        free,
+        summed,
+    } = &product.rhs.access
+    else {
+        return false;
+    };
+    let Some(array) = module.shape(product.rhs.operand).as_array() else {
+        return false;
+    };
+    let is_grouped = batch.is_empty() && product.batch > 1;
+    product.rhs.in_memory
+        && array.ty == product.accumulator
+        && product.operand_type.is_none()
+        && !is_grouped
+        && free.as_slice() == [array.rank() - 1]
+        && summed.len() == 1
+}
+
 fn strategy(product: &Product, module: &Module) -> Strategy {
     let Access::Plain { free, summed, .. } = &product.rhs.access else {
-        return Strategy::Packed;
+        return Strategy::Tiled;
     };
     if product.m > FEW_ROWS || product.n < 8 && product.k < 8 {
-        return Strategy::Packed;
+        return Strategy::Tiled;
     }
     let rank = module
         .shape(product.rhs.operand)
@@ -420,17 +556,18 @@ fn strategy(product: &Product, module: &Module) -> Strategy {
     } else if innermost(free) {
         Strategy::Streamed
     } else {
-        Strategy::Packed
+        Strategy::Tiled
     }
 }
 
 /// Bytes of the packed right side.
 pub fn packed_bytes(product: &Product, tiling: &Tiling) -> u64 {
-    if tiling.strategy != Strategy::Packed {
+    if tiling.strategy != Strategy::Tiled || tiling.right != Right::Packed {
         return 0;
     }
-    let columns = product.n.div_ceil(tiling.tile_columns) * tiling.tile_columns;
-    (product.batch * columns * product.k * product.accumulator.byte_width()) as u64
+    let panels = product.batch * product.n.div_ceil(tiling.tile_columns);
+    let elements = panels * tiling.panel_elements(product.k);
+    (elements * tiling.operand_type(product).byte_width()) as u64
 }
 
 /// Bytes a contraction's kernels work in; zero for anything else and on a GPU.

@@ -6,6 +6,7 @@
 
 mod few_rows;
 mod gpu;
+mod pack;
 mod packed;
 mod side;
 mod store;
@@ -27,7 +28,7 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Option<Emitted>> {
     let Some(product) = contraction::product(request.module, request.instr) else {
         return Ok(None);
     };
-    if !store::is_elementwise_after(request, product.hero) {
+    if !store::is_elementwise_after(request, product.value) {
         return Ok(None);
     }
     if request.target.platform() == Platform::Cuda {
@@ -35,7 +36,7 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Option<Emitted>> {
     }
     let tiling = contraction::tiling(&product, request.module, request.target);
     match tiling.strategy {
-        Strategy::Packed => packed::emit(request, &product, &tiling),
+        Strategy::Tiled => packed::emit(request, &product, &tiling),
         Strategy::Streamed => few_rows::emit_streamed(request, &product, &tiling),
         Strategy::DotProducts => few_rows::emit_dot_products(request, &product, &tiling),
     }

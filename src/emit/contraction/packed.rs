@@ -1,14 +1,19 @@
-//! Products with the right side packed into panels: one kernel packs, one multiplies.
+//! Products of register tiles: rows of the left side by panels of columns of the right one.
 //!
-//! The packed form is `[batch][panel][k][column]`, columns past the end zero. The left side is read
-//! where it lies when it lies well, else copied block by block into memory of the task.
+//! Panels are packed by a kernel of their own, by the task that needs them, or are read where they
+//! lie. The left side is read where it lies when it lies well, else copied block by block into memory
+//! of the task.
 
 use crate::analysis::contraction::Product;
+use crate::analysis::contraction::Right;
 use crate::analysis::contraction::Tiling;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::emit::contraction::pack;
+use crate::emit::contraction::pack::Packer;
 use crate::emit::contraction::side::Along;
+use crate::emit::contraction::side::Direct;
 use crate::emit::contraction::side::Place;
 use crate::emit::contraction::side::Reader;
 use crate::emit::contraction::store::Store;
@@ -37,24 +42,14 @@ pub(super) fn emit(
     product: &Product,
     tiling: &Tiling,
 ) -> Result<Emitted> {
-    let mut steps = pack(request, product, tiling)?;
+    if tiling.right != Right::Packed {
+        return multiply(request, product, tiling);
+    }
+    let mut steps = pack::emit(request, product, tiling)?;
     steps
         .steps
         .extend(multiply(request, product, tiling)?.steps);
     Ok(steps)
-}
-
-fn no_scratch(request: &KernelRequest<'_>) -> Box<Diagnostic> {
-    let name = &request.name;
-    Diagnostic::internal(
-        codes::INTERNAL,
-        format!("`{name}` was given no memory to pack into"),
-    )
-}
-
-/// The panel count of one batch.
-fn panels(product: &Product, tiling: &Tiling) -> i64 {
-    pieces(product.n as i64, tiling.tile_columns as i64)
 }
 
 fn launch(tasks: i64) -> Launch {
@@ -64,221 +59,46 @@ fn launch(tasks: i64) -> Launch {
     }
 }
 
-fn pack(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> Result<Emitted> {
-    let name = format!("{}_pack", request.name);
-    let Setup { mut b, mut body } = Setup::part(request, &name, Part::FillsScratch);
-    let count = product.batch as i64 * panels(product, tiling);
-    let elements = (count as usize * product.k * tiling.tile_columns) as u64;
-    let scratch = body.scratch_array(&mut b, product.accumulator, elements, &mut 0);
-    let scratch = scratch.ok_or_else(|| no_scratch(request))?;
-    let panel_bytes = (product.k * tiling.tile_columns * product.accumulator.byte_width()) as i64;
-    let tasks =
-        (count * panel_bytes / (256 * 1024)).clamp(1, i64::from(request.target.parallelism));
-    let part = pieces(count, tasks);
-    let tasks = pieces(count, part);
-    {
-        let packer = Packer {
-            body: &body,
-            product,
-            tiling,
-            scratch,
-        };
-        let group = b.workgroup_id(Axis::X);
-        let start = b.mul_const(group, part);
-        let end = b.add_const(start, part);
-        let bound = b.index(count);
-        let end = b.binary(BinaryOp::SMin, end, bound);
-        let one = b.index(1);
-        b.for_loop((start, end, one), |b, number| packer.panel(b, number));
-    }
-    body.finish(b, launch(tasks))
-}
-
-struct Packer<'a, 'm> {
-    body: &'a Body<'m>,
-    product: &'a Product,
-    tiling: &'a Tiling,
-    scratch: BufId,
-}
-
-impl Packer<'_, '_> {
-    /// Packs panel `number` of all batches' panels.
-    fn panel(&self, b: &mut KernelBuilder, number: ExprId) {
-        let splits = &self.body.el.splits;
-        let per_batch = panels(self.product, self.tiling);
-        let (batch, panel) = splits.split(b, number, per_batch);
-        let size = (self.product.k * self.tiling.tile_columns) as i64;
-        let start = b.mul_const(number, size);
-        let rest = self.product.n % self.tiling.tile_columns;
-        if rest == 0 {
-            self.columns(b, batch, panel, start, self.tiling.tile_columns);
-            return;
-        }
-        let last = b.index(per_batch - 1);
-        let is_last = b.cmp(CmpOp::IEq, panel, last);
-        b.if_else(
-            is_last,
-            |b| {
-                self.columns(b, batch, panel, start, rest);
-                Vec::new()
-            },
-            |b| {
-                if per_batch > 1 {
-                    self.columns(b, batch, panel, start, self.tiling.tile_columns);
-                }
-                Vec::new()
-            },
-        );
-    }
-
-    /// Packs the first `count` columns of a panel and zeros the others.
-    fn columns(
-        &self,
-        b: &mut KernelBuilder,
-        batch: ExprId,
-        panel: ExprId,
-        start: ExprId,
-        count: usize,
-    ) {
-        let columns = self.tiling.tile_columns;
-        let lanes = self.tiling.lanes;
-        let reader = Reader::rhs(&self.body.el, self.product);
-        let column = b.mul_const(panel, columns as i64);
-        let by_rows = reader.innermost() == Along::Summed
-            && reader.vectorizes(Along::Summed, lanes)
-            && lanes > 1
-            && lanes.is_power_of_two();
-        let k = self.product.k;
-        let blocked = if by_rows { k / lanes * lanes } else { 0 };
-        b.for_range(blocked as i64, lanes as i64, |b, at| {
-            self.body.el.scope(|| {
-                for v in (0..columns).step_by(lanes) {
-                    self.square(b, &reader, (batch, column, at), start, (v, count));
-                }
-            });
-        });
-        let (from, end, one) = (b.index(blocked as i64), b.index(k as i64), b.index(1));
-        if blocked == k {
-            return;
-        }
-        b.for_loop((from, end, one), |b, at| {
-            self.body.el.scope(|| {
-                for v in (0..columns).step_by(lanes) {
-                    let vector = self.vector(b, &reader, (batch, column, at), (v, count));
-                    let row = b.mul_const(at, columns as i64);
-                    let to = b.add(start, row);
-                    let to = b.add_const(to, v as i64);
-                    b.store(self.scratch, to, vector);
-                }
-            });
-        });
-    }
-
-    /// One vector of columns at one `k`.
-    fn vector(
-        &self,
-        b: &mut KernelBuilder,
-        reader: &Reader<'_, '_>,
-        (batch, column, summed): (ExprId, ExprId, ExprId),
-        (v, count): (usize, usize),
-    ) -> ExprId {
-        let lanes = self.tiling.lanes;
-        let scalar = value::register(self.product.accumulator);
-        if v + lanes <= count {
-            let free = b.add_const(column, v as i64);
-            return reader.read(
-                b,
-                Place {
-                    batch,
-                    free,
-                    summed,
-                },
-                Along::Free,
-                lanes as u16,
-            );
-        }
-        let each: Vec<ExprId> = (v..v + lanes)
-            .map(|c| {
-                if c < count {
-                    let free = b.add_const(column, c as i64);
-                    reader.read(
-                        b,
-                        Place {
-                            batch,
-                            free,
-                            summed,
-                        },
-                        Along::Free,
-                        1,
-                    )
-                } else {
-                    tile::zeros(b, scalar, 1)
-                }
-            })
-            .collect();
-        b.vector(&each)
-    }
-
-    /// A square of columns by `k`, read along `k` and transposed.
-    fn square(
-        &self,
-        b: &mut KernelBuilder,
-        reader: &Reader<'_, '_>,
-        (batch, column, summed): (ExprId, ExprId, ExprId),
-        start: ExprId,
-        (v, count): (usize, usize),
-    ) {
-        let lanes = self.tiling.lanes;
-        let scalar = value::register(self.product.accumulator);
-        let rows: Vec<ExprId> = (v..v + lanes)
-            .map(|c| {
-                if c < count {
-                    let free = b.add_const(column, c as i64);
-                    reader.read(
-                        b,
-                        Place {
-                            batch,
-                            free,
-                            summed,
-                        },
-                        Along::Summed,
-                        lanes as u16,
-                    )
-                } else {
-                    tile::zeros(b, scalar, lanes)
-                }
-            })
-            .collect();
-        for (i, vector) in tile::transpose(b, rows).into_iter().enumerate() {
-            let at = b.add_const(summed, i as i64);
-            let row = b.mul_const(at, self.tiling.tile_columns as i64);
-            let to = b.add(start, row);
-            let to = b.add_const(to, v as i64);
-            b.store(self.scratch, to, vector);
-        }
-    }
-}
-
 fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> Result<Emitted> {
-    let part = Part::ReadsScratch(product.accumulator);
+    let part = match tiling.right {
+        Right::Packed => Part::ReadsScratch(tiling.operand_type(product)),
+        Right::InBlocks | Right::InPlace => Part::Whole,
+    };
     let Setup { mut b, body } = Setup::part(request, &request.name, part);
     let scalar = value::register(product.accumulator);
-    let packed = body.filled.ok_or_else(|| no_scratch(request))?;
+    let operand = value::register(tiling.operand_type(product));
+    let right = match tiling.right {
+        Right::Packed => Panels::Packed(body.filled.ok_or_else(|| pack::no_scratch(request))?),
+        Right::InBlocks => {
+            let size = tiling.panel_elements(tiling.k_block) as u64;
+            Panels::Block(b.scratch("columns", operand, size, Space::Private))
+        }
+        Right::InPlace => {
+            let direct = Reader::rhs(&body.el, product).direct();
+            Panels::Direct(direct.ok_or_else(|| {
+                let name = &request.name;
+                let what = format!("the right side of `{name}` does not lie where it can be read");
+                Diagnostic::internal(codes::INTERNAL, what)
+            })?)
+        }
+    };
     let row_blocks = pieces(product.m as i64, tiling.m_block as i64);
     let column_blocks = pieces(product.n as i64, tiling.n_block as i64);
     let batches = tiling.batch_block as i64;
     let tasks = pieces(product.batch as i64, batches) * row_blocks * column_blocks;
     {
-        let reader = Reader::lhs(&body.el, product);
-        let lies_well = reader.direct().filter(|d| d.summed_stride == 1);
+        let reader = Reader::lhs(&body.el, product).in_type(tiling.operand_type(product));
+        let lies_well = reader
+            .direct()
+            .filter(|d| d.summed_stride == 1 && !tiling.pairs);
         let rows = tiling
             .m_block
             .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
-        let copied = match lies_well {
-            Some(_) => None,
+        let left = match lies_well {
+            Some(direct) => Left::Direct(direct),
             None => {
-                let size = (rows * tiling.k_block) as u64;
-                Some(b.scratch("rows", scalar, size, Space::Private))
+                let size = (rows * tiling.padded(tiling.k_block)) as u64;
+                Left::Copied(b.scratch("rows", operand, size, Space::Private))
             }
         };
         let blocks = product.k.div_ceil(tiling.k_block);
@@ -297,8 +117,8 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
             tiling,
             reader,
             store,
-            packed,
-            copied,
+            right,
+            left,
             sums,
             staged,
         };
@@ -322,6 +142,24 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
     body.finish(b, launch(tasks))
 }
 
+/// Where the rows of the left side are.
+enum Left {
+    /// In the operand, the summed coordinate innermost.
+    Direct(Direct),
+    /// Copied block by block.
+    Copied(BufId),
+}
+
+/// Where the panels of the right side are.
+enum Panels {
+    /// All of them, as [`pack::emit`] leaves them.
+    Packed(BufId),
+    /// A block of one, packed where it is needed.
+    Block(BufId),
+    /// In the operand.
+    Direct(Direct),
+}
+
 /// One block of rows by one block of columns.
 struct Task<'a, 'm> {
     body: &'a Body<'m>,
@@ -329,10 +167,8 @@ struct Task<'a, 'm> {
     tiling: &'a Tiling,
     reader: Reader<'a, 'm>,
     store: Store<'a, 'm>,
-    /// The packed right side.
-    packed: BufId,
-    /// A copy of the left side's block, when it does not lie well.
-    copied: Option<BufId>,
+    right: Panels,
+    left: Left,
     /// Sums of the block, when the summed length is cut.
     sums: Option<BufId>,
     /// Sums of one tile on their way to the epilogue.
@@ -424,23 +260,24 @@ impl Task<'_, '_> {
 
     /// The left side's rows of a block, from its first row and `k` on.
     fn left(&self, b: &mut KernelBuilder, block: Block) -> Rows {
-        if let (None, Some(direct)) = (self.copied, self.reader.direct()) {
-            let batch = b.mul_const(block.batch, direct.batch_stride);
-            let row = b.mul_const(block.rows.0, direct.free_stride);
-            let start = b.add(batch, row);
-            let start = b.add(start, block.summed.0);
-            let (row_stride, k_stride) = (direct.free_stride, direct.summed_stride);
-            return Rows {
-                buf: direct.buf,
-                start,
-                row_stride,
-                k_stride,
-            };
-        }
-        let buf = self.copied.unwrap_or(self.packed);
-        let stride = self.tiling.k_block as i64;
+        let buf = match &self.left {
+            Left::Copied(buf) => *buf,
+            Left::Direct(direct) => {
+                let batch = direct.start(b, &self.body.el.splits, block.batch);
+                let row = b.mul_const(block.rows.0, direct.free_stride);
+                let start = b.add(batch, row);
+                return Rows {
+                    buf: direct.buf,
+                    start: b.add(start, block.summed.0),
+                    row_stride: direct.free_stride,
+                    k_stride: direct.summed_stride,
+                };
+            }
+        };
+        let stride = self.tiling.padded(self.tiling.k_block) as i64;
         let zero = b.index(0);
-        if self.reader.innermost() == Along::Free
+        if !self.tiling.pairs
+            && self.reader.innermost() == Along::Free
             && self.reader.vectorizes(Along::Free, self.tiling.lanes)
         {
             // Rows are neighbours in memory: the copy keeps them so.
@@ -469,6 +306,16 @@ impl Task<'_, '_> {
                 let to = b.add(to, at);
                 b.store(buf, to, vector);
             });
+            if self.tiling.pairs && !self.product.k.is_multiple_of(2) {
+                // The last of an odd number has nothing beside it.
+                let odd = b.rem_const(block.summed.1, 2);
+                let is_odd = b.cmp(CmpOp::IEq, odd, one);
+                b.if_then(is_odd, |b| {
+                    let end = b.add(to, block.summed.1);
+                    let nothing = tile::zeros(b, Scalar::I16, 1);
+                    b.store(buf, end, nothing);
+                });
+            }
         });
         Rows {
             buf,
@@ -547,15 +394,48 @@ impl Task<'_, '_> {
 
     fn panel(&self, b: &mut KernelBuilder, block: Block, column: ExprId) -> Panel {
         let columns = self.tiling.tile_columns as i64;
-        let per_batch = panels(self.product, self.tiling);
-        let number = b.div_const(column, columns);
-        let batch = b.mul_const(block.batch, per_batch);
-        let number = b.add(batch, number);
-        let start = b.mul_const(number, self.product.k as i64 * columns);
-        let offset = b.mul_const(block.summed.0, columns);
-        Panel {
-            buf: self.packed,
-            start: b.add(start, offset),
+        match &self.right {
+            Panels::Packed(buf) => {
+                let per_batch = pack::panels(self.product, self.tiling);
+                let number = b.div_const(column, columns);
+                let batch = b.mul_const(block.batch, per_batch);
+                let number = b.add(batch, number);
+                let size = self.tiling.panel_elements(self.product.k) as i64;
+                let start = b.mul_const(number, size);
+                let offset = b.mul_const(block.summed.0, columns);
+                Panel {
+                    buf: *buf,
+                    start: b.add(start, offset),
+                    stride: columns,
+                }
+            }
+            Panels::Block(buf) => {
+                let packer = Packer {
+                    body: self.body,
+                    product: self.product,
+                    tiling: self.tiling,
+                    buf: *buf,
+                };
+                let start = b.index(0);
+                self.body
+                    .el
+                    .scope(|| packer.panel(b, (block.batch, column), block.summed, start));
+                Panel {
+                    buf: *buf,
+                    start,
+                    stride: columns,
+                }
+            }
+            Panels::Direct(direct) => {
+                let start = direct.start(b, &self.body.el.splits, block.batch);
+                let offset = b.mul_const(block.summed.0, direct.summed_stride);
+                let start = b.add(start, offset);
+                Panel {
+                    buf: direct.buf,
+                    start: b.add(start, column),
+                    stride: direct.summed_stride,
+                }
+            }
         }
     }
 

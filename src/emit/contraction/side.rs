@@ -1,11 +1,14 @@
 //! Elements of a product's operands by batch, free and summed coordinate.
 
+use smallvec::SmallVec;
+
 use crate::analysis::contraction::Access;
 use crate::analysis::contraction::Product;
 use crate::analysis::contraction::Side;
 use crate::emit::convert;
 use crate::emit::elemental::Elemental;
 use crate::emit::index::Index;
+use crate::emit::index::Splits;
 use crate::emit::value;
 use crate::emit::value::Value;
 use crate::hlo::ConvDims;
@@ -48,13 +51,27 @@ pub(super) struct Reader<'a, 'm> {
 }
 
 /// An operand that lies in memory in accumulator form: element `(batch, free, summed)` is at
-/// `batch * batch_stride + free * free_stride + summed * summed_stride`.
-#[derive(Clone, Copy)]
+/// `start of batch + free * free_stride + summed * summed_stride`.
+#[derive(Clone)]
 pub(super) struct Direct {
     pub(super) buf: BufId,
-    pub(super) batch_stride: i64,
+    /// Sizes and strides of the batch dimensions, most significant first.
+    batch: SmallVec<[(usize, i64); 3]>,
     pub(super) free_stride: i64,
     pub(super) summed_stride: i64,
+}
+
+impl Direct {
+    /// Where the elements of a batch start.
+    pub(super) fn start(&self, b: &mut KernelBuilder, splits: &Splits, batch: ExprId) -> ExprId {
+        let sizes: Dims = self.batch.iter().map(|&(size, _)| size).collect();
+        let mut start = b.index(0);
+        for (at, &(_, stride)) in splits.unravel(b, &sizes, batch).iter().zip(&self.batch) {
+            let offset = b.mul_const(*at, stride);
+            start = b.add(start, offset);
+        }
+        start
+    }
 }
 
 /// Whether the numbers go up one by one.
@@ -131,15 +148,13 @@ impl<'a, 'm> Reader<'a, 'm> {
         let is_grouped = batch.is_empty() && self.product.batch > 1;
         let matches = source.shape.ty == self.product.accumulator
             && self.product.operand_type.is_none()
-            && [batch, free, summed].iter().all(|list| is_run(list))
+            && [free, summed].iter().all(|list| is_run(list))
             && !is_grouped;
-        let stride = |list: &[usize]| {
-            list.last()
-                .map_or(0, |&d| self.dims[d + 1..].iter().product::<usize>() as i64)
-        };
+        let below = |d: usize| self.dims[d + 1..].iter().product::<usize>() as i64;
+        let stride = |list: &[usize]| list.last().map_or(0, |&d| below(d));
         matches.then(|| Direct {
             buf: source.buf,
-            batch_stride: stride(batch),
+            batch: batch.iter().map(|&d| (self.dims[d], below(d))).collect(),
             free_stride: stride(free),
             summed_stride: stride(summed),
         })

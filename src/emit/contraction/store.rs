@@ -86,7 +86,7 @@ fn needs(request: &KernelRequest<'_>, id: InstrId, hero: InstrId) -> bool {
 pub(super) struct Store<'a, 'm> {
     body: &'a Body<'m>,
     product: &'a Product,
-    /// Dimensions of the product's array.
+    /// Dimensions of the product's value.
     dims: Dims,
     /// Elements along the columns that lie together in the result, at multiples of this number.
     run: usize,
@@ -94,7 +94,7 @@ pub(super) struct Store<'a, 'm> {
 
 impl<'a, 'm> Store<'a, 'm> {
     pub(super) fn new(body: &'a Body<'m>, product: &'a Product) -> Self {
-        let dims = body.el.dims(product.hero);
+        let dims = body.el.dims(product.value);
         // The last dimensions of the result, as long as they are the last parts of a column's
         // number in the same order.
         let mut parts: Vec<(Axis, usize)> = product.output.iter().copied().collect();
@@ -121,10 +121,10 @@ impl<'a, 'm> Store<'a, 'm> {
 
     /// Whether the results are the sums, as they are or converted.
     pub(super) fn is_plain(&self) -> bool {
-        self.body.roots == [self.product.hero]
+        self.body.roots == [self.product.value]
     }
 
-    /// Row-major position in the result of an element of the product.
+    /// Row-major position in the value of an element of the product.
     fn position(
         &self,
         b: &mut KernelBuilder,
@@ -198,9 +198,9 @@ impl<'a, 'm> Store<'a, 'm> {
         };
         let el = &self.body.el;
         el.scope(|| {
-            let ty = el.ty(self.product.hero);
+            let ty = el.ty(self.product.value);
             let value = convert::convert(b, self.product.accumulator, ty, Value::One(sums));
-            el.bind(self.product.hero, smallvec::smallvec![value]);
+            el.bind(self.product.value, smallvec::smallvec![value]);
             let values: Vec<Value> = self
                 .body
                 .result_values()

@@ -91,12 +91,22 @@ impl Vertical<'_> {
                 let hero = matches!(self.groups.roles[o], Role::Reduce | Role::Contract);
                 (hero || self.fed.contains(o))
                     && self.groups.users.count(o) == 1
-                    && decide::keeps_index(self.module, instr, o)
+                    && (decide::keeps_index(self.module, instr, o) || self.turns(id, o))
             });
             if fed {
                 self.fed.insert(id);
             }
         }
+    }
+
+    /// Whether `id` is a transpose that a dot or convolution, which it alone uses, can write its
+    /// results in the order of.
+    fn turns(&self, id: InstrId, hero: InstrId) -> bool {
+        let instr = self.instr(id);
+        self.groups.roles[hero] == Role::Contract
+            && matches!(instr.op, Op::Transpose { .. })
+            && self.groups.users.count(hero) == 1
+            && decide::may_feed(self.module, hero, instr, 0).is_allowed()
     }
 
     /// Whether the value is needed by something that is in no group.
@@ -310,14 +320,22 @@ impl Vertical<'_> {
         let [root] = g.roots.as_slice() else {
             return false;
         };
+        // What is computed on with: the value itself, or the transpose that alone uses it.
+        let value = match self.groups.users.get(id) {
+            [user] if self.turns(*user, id) => *user,
+            _ => id,
+        };
+        let places = if value == id {
+            self.accept(id, group).ok()
+        } else {
+            g.members.get(&value).cloned()
+        };
         let dims = |id: InstrId| self.module.shape(id).as_array().map(|a| a.dims.clone());
         g.hero.is_none()
             && self.groups.roles[*root] != Role::Update
-            && dims(id).is_some()
-            && dims(id) == dims(*root)
-            && self
-                .accept(id, group)
-                .is_ok_and(|places| places.len() == 1 && places[0].id == ROOT_PLACE)
+            && dims(value).is_some()
+            && dims(value) == dims(*root)
+            && places.is_some_and(|places| places.len() == 1 && places[0].id == ROOT_PLACE)
     }
 
     /// Whether computing `id` in each group moves fewer bytes than storing it once.

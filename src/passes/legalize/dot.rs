@@ -1,14 +1,16 @@
-//! Brings every dot to one form: `[b, m, k]` or `[b, k, m]` by `[b, k, n]` or `[b, n, k]`, without
-//! `b` when there is no batch.
+//! Brings every dot to one form: each operand has one dimension of rows or columns, one of sums, and
+//! those of the batch, in any order in which a product can read it.
 //!
-//! Dimensions of one are dropped and neighbours collapsed by reshapes, which move nothing. An
-//! operand is transposed only when its batch, free and contracting dimensions are interleaved; the
-//! transpose then keeps the fastest-varying dimension where that is possible. A dot that contracts
+//! Transposes and reshapes in front of an operand become its order of dimensions. Dimensions of one
+//! are dropped and neighbours collapsed by reshapes, which move nothing. An operand is transposed
+//! only when its rows or its sums are not neighbours in memory, or when the batch varies fastest.
+//! A transpose of the result that wants columns before rows swaps the operands. A dot that contracts
 //! nothing is an outer product and becomes a multiply.
 
 use smallvec::SmallVec;
 
 use crate::analysis::call_graph;
+use crate::analysis::users::Users;
 use crate::base::Result;
 use crate::hlo::BinaryOp;
 use crate::hlo::CompId;
@@ -19,6 +21,9 @@ use crate::hlo::Op;
 use crate::hlo::Stage;
 use crate::passes::edit;
 use crate::passes::edit::Edit;
+use crate::passes::legalize::dot_side::Side;
+use crate::passes::legalize::dot_side::pair_up;
+use crate::passes::legalize::dot_side::reshape;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
@@ -39,88 +44,126 @@ impl Pass for CanonicalDot {
     }
     fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::control(module);
-        edit::sweep(module, &comps, &mut rule)
-    }
-}
-
-/// One operand: its dimensions without ones, and which of them are batch, free, contracting.
-#[derive(Debug)]
-struct Side {
-    id: InstrId,
-    dims: Dims,
-    batch: Dims,
-    free: Dims,
-    contracting: Dims,
-}
-
-impl Side {
-    fn new(edit: &Edit<'_>, id: InstrId, batch: &[usize], contracting: &[usize]) -> Option<Self> {
-        let array = edit.array(id)?;
-        // Where each dimension goes when those of one are dropped.
-        let mut place = Vec::with_capacity(array.rank());
-        let mut dims = Dims::new();
-        for &size in &array.dims {
-            place.push((size != 1).then_some(dims.len()));
-            if size != 1 {
-                dims.push(size);
-            }
-        }
-        let keep = |list: &[usize]| -> Dims { list.iter().filter_map(|&d| place[d]).collect() };
-        let (batch, contracting) = (keep(batch), keep(contracting));
-        let free = (0..dims.len())
-            .filter(|d| !batch.contains(d) && !contracting.contains(d))
-            .collect();
-        Some(Self {
-            id,
-            dims,
-            batch,
-            free,
-            contracting,
+        let users = Users::of(module, &comps);
+        let turned = edit::sweep(module, &comps, &mut |edit, id| turn(edit, id, &users))?;
+        let brought = edit::sweep(module, &comps, &mut rule)?;
+        Ok(match (turned, brought) {
+            (Changed::No, Changed::No) => Changed::No,
+            _ => Changed::Yes,
         })
     }
-    fn size(&self, list: &[usize]) -> usize {
-        list.iter().map(|&d| self.dims[d]).product()
+}
+
+/// A transpose of a dot that alone uses it: the dot gives its batch in the order that is wanted, and
+/// its columns after its rows.
+fn turn(edit: &mut Edit<'_>, id: InstrId, users: &Users) -> Result<Option<InstrId>> {
+    let instr = edit.instr(id);
+    let Op::Transpose { dims: order } = &instr.op else {
+        return Ok(None);
+    };
+    let (comp, dot) = (instr.parent, instr.operands[0]);
+    let Op::Dot {
+        dims,
+        precision,
+        sparsity,
+    } = &edit.instr(dot).op
+    else {
+        return Ok(None);
+    };
+    let operands = edit.instr(dot).operands.clone();
+    let (Some(result), Some(lhs)) = (edit.array(dot), edit.array(operands[0])) else {
+        return Ok(None);
+    };
+    if !sparsity.is_empty() || users.count(dot) != 1 {
+        return Ok(None);
     }
-    fn elements(&self) -> usize {
-        self.dims.iter().product()
+    let batch_count = dims.lhs_batch.len();
+    let rows = lhs.rank() - batch_count - dims.lhs_contracting.len();
+    let rank = result.rank();
+    let batch: Dims = order.iter().copied().filter(|&d| d < batch_count).collect();
+    let swaps = order
+        .last()
+        .is_some_and(|&d| (batch_count..batch_count + rows).contains(&d))
+        && batch_count + rows < rank;
+    let (row_dims, column_dims) = (batch_count..batch_count + rows, batch_count + rows..rank);
+    let (first, second) = if swaps {
+        (column_dims, row_dims)
+    } else {
+        (row_dims, column_dims)
+    };
+    // The dimensions of the old dot's result in the order of the new one's.
+    let new: Dims = batch.iter().copied().chain(first).chain(second).collect();
+    if new.iter().enumerate().all(|(i, &d)| i == d) {
+        return Ok(None);
     }
-    fn order(&self, contracting_last: bool) -> Dims {
-        let (first, last) = if contracting_last {
-            (&self.free, &self.contracting)
-        } else {
-            (&self.contracting, &self.free)
-        };
-        self.batch
-            .iter()
-            .chain(first)
-            .chain(last)
-            .copied()
-            .collect()
+    let pick = |list: &Dims| -> Dims { batch.iter().map(|&d| list[d]).collect() };
+    let mut new_dims = DotDims {
+        lhs_batch: pick(&dims.lhs_batch),
+        rhs_batch: pick(&dims.rhs_batch),
+        ..dims.clone()
+    };
+    let (mut precision, mut operands) = (precision.clone(), operands);
+    if swaps {
+        std::mem::swap(&mut new_dims.lhs_batch, &mut new_dims.rhs_batch);
+        std::mem::swap(&mut new_dims.lhs_contracting, &mut new_dims.rhs_contracting);
+        precision.operand_precision.reverse();
+        operands.swap(0, 1);
     }
-    /// Whether contracting last is the order to take, and whether that needs no transpose.
-    fn choose(&self) -> (bool, bool) {
-        for contracting_last in [true, false] {
-            if is_identity(&self.order(contracting_last)) {
-                return (contracting_last, true);
+    let shape = Shape::array(result.ty, new.iter().map(|&d| result.dims[d]));
+    let rest: Dims = order
+        .iter()
+        .filter_map(|d| new.iter().position(|n| n == d))
+        .collect();
+    let op = Op::Dot {
+        dims: new_dims,
+        precision,
+        sparsity: Vec::new(),
+    };
+    let value = edit.shaped(comp, op, &operands, shape)?;
+    if rest.iter().enumerate().all(|(i, &d)| i == d) {
+        return Ok(Some(value));
+    }
+    edit.op(comp, Op::Transpose { dims: rest }, &[value])
+        .map(Some)
+}
+
+/// An operand and what it is made of by transposes and reshapes, nearest first.
+fn views(edit: &Edit<'_>, side: Side) -> Vec<Side> {
+    let mut views = vec![side];
+    while let Some(next) = views.last().and_then(|side| side.peeled(edit)) {
+        views.push(next);
+    }
+    views
+}
+
+/// Transposes on the way to the product when it reads these views.
+fn transposes(views: &[Side], side: &Side) -> usize {
+    let all = views.last().map_or(0, |last| last.folded);
+    all - side.folded + usize::from(!side.reads_well())
+}
+
+/// The views of both operands to read: those that take the fewest transposes, nearest first. The
+/// pairs of contracting dimensions are ordered as they lie in one of the operands, the larger one
+/// when that is as good.
+fn choose(lhs: &[Side], rhs: &[Side]) -> Option<(Side, Side)> {
+    let mut best: Option<(usize, Side, Side)> = None;
+    for left in lhs {
+        for right in rhs {
+            let (mut l, mut r) = (left.clone(), right.clone());
+            if !pair_up(&mut l, &mut r) {
+                continue;
+            }
+            let larger = usize::from(r.elements() > l.elements());
+            for by in [larger, 1 - larger] {
+                order_contracting(&mut l, &mut r, by);
+                let cost = transposes(lhs, &l) + transposes(rhs, &r);
+                if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                    best = Some((cost, l.clone(), r.clone()));
+                }
             }
         }
-        // Keep the fastest-varying dimension the fastest.
-        (self.free.last() != Some(&(self.dims.len() - 1)), false)
     }
-}
-
-fn is_identity(order: &[usize]) -> bool {
-    order.iter().enumerate().all(|(i, &d)| i == d)
-}
-
-fn reshape(edit: &mut Edit<'_>, comp: CompId, id: InstrId, dims: &[usize]) -> Result<InstrId> {
-    match edit.array(id).map(|a| (a.ty, a.dims.as_slice() == dims)) {
-        Some((ty, false)) => {
-            let shape = Shape::array(ty, dims.iter().copied());
-            edit.shaped(comp, Op::Reshape { inferred_dim: None }, &[id], shape)
-        }
-        _ => Ok(id),
-    }
+    best.map(|(_, l, r)| (l, r))
 }
 
 fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
@@ -133,7 +176,7 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
     else {
         return Ok(None);
     };
-    if !sparsity.is_empty() || is_canonical(edit, id, dims) {
+    if !sparsity.is_empty() {
         return Ok(None);
     }
     let (dims, precision) = (dims.clone(), precision.clone());
@@ -145,104 +188,69 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
         Side::new(edit, operands[0], &dims.lhs_batch, &dims.lhs_contracting),
         Side::new(edit, operands[1], &dims.rhs_batch, &dims.rhs_contracting),
     );
-    let (Some(mut lhs), Some(mut rhs)) = sides else {
+    let (Some(lhs), Some(rhs)) = sides else {
         return Ok(None);
     };
-    order_contracting(&mut lhs, &mut rhs);
-    let value = if lhs.contracting.is_empty() && result.ty != PrimitiveType::Pred {
-        outer_product(edit, comp, &lhs, &rhs, &result)?
-    } else {
-        let (lhs_id, lhs_last) = place(edit, comp, &lhs)?;
-        let (rhs_id, rhs_last) = place(edit, comp, &rhs)?;
-        let batched = usize::from(!lhs.batch.is_empty());
-        let batch: Dims = (0..batched).collect();
-        let op = Op::Dot {
-            dims: DotDims {
-                lhs_contracting: Dims::from_elem(batched + usize::from(lhs_last), 1),
-                rhs_contracting: Dims::from_elem(batched + usize::from(rhs_last), 1),
-                lhs_batch: batch.clone(),
-                rhs_batch: batch,
-            },
-            precision,
-            sparsity: Vec::new(),
-        };
-        let mut shape: SmallVec<[usize; 3]> = SmallVec::new();
-        if batched == 1 {
-            shape.push(lhs.size(&lhs.batch));
-        }
-        shape.push(lhs.size(&lhs.free));
-        shape.push(rhs.size(&rhs.free));
-        let shape = Shape::array(result.ty, shape);
-        edit.shaped(comp, op, &[lhs_id, rhs_id], shape)?
+    let Some((lhs, rhs)) = choose(&views(edit, lhs), &views(edit, rhs)) else {
+        return Ok(None);
     };
+    if lhs.contracting.is_empty() && result.ty != PrimitiveType::Pred {
+        let value = outer_product(edit, comp, &lhs, &rhs, &result)?;
+        return Ok(Some(reshape(edit, comp, value, &result.dims)?));
+    }
+    let moves = !lhs.reads_well() || !rhs.reads_well() || lhs.folded + rhs.folded > 0;
+    let mut sides = Vec::new();
+    for side in [lhs, rhs] {
+        sides.push(if side.reads_well() {
+            side
+        } else {
+            side.gather(edit, comp)?
+        });
+    }
+    let (lhs, rhs) = (&sides[0], &sides[1]);
+    let (left, right) = (lhs.placed(), rhs.placed());
+    let new = DotDims {
+        lhs_contracting: Dims::from_elem(left.contracting, 1),
+        rhs_contracting: Dims::from_elem(right.contracting, 1),
+        lhs_batch: left.batch,
+        rhs_batch: right.batch,
+    };
+    let has = |id: InstrId, dims: &Dims| edit.array(id).is_some_and(|a| a.dims == *dims);
+    if !moves && new == dims && has(operands[0], &left.dims) && has(operands[1], &right.dims) {
+        return Ok(None);
+    }
+    let mut shape = lhs.sizes(&lhs.batch);
+    shape.extend([lhs.size(&lhs.free), rhs.size(&rhs.free)]);
+    let shape = Shape::array(result.ty, shape);
+    let operands = [
+        reshape(edit, comp, lhs.id, &left.dims)?,
+        reshape(edit, comp, rhs.id, &right.dims)?,
+    ];
+    let op = Op::Dot {
+        dims: new,
+        precision,
+        sparsity: Vec::new(),
+    };
+    let value = edit.shaped(comp, op, &operands, shape)?;
     Ok(Some(reshape(edit, comp, value, &result.dims)?))
 }
 
-fn is_canonical(edit: &Edit<'_>, id: InstrId, dims: &DotDims) -> bool {
-    let batched = dims.lhs_batch.len();
-    let leads = |list: &[usize]| is_identity(list) && list.len() <= 1;
-    let instr = edit.instr(id);
-    let rank = batched + 2;
-    let ranks = instr
-        .operands
-        .iter()
-        .all(|&o| edit.array(o).is_some_and(|a| a.rank() == rank));
-    let real_batch = dims.lhs_batch.iter().all(|&d| {
-        edit.array(instr.operands[0])
-            .is_some_and(|a| a.dims[d] != 1)
-    });
-    let contracts = edit
-        .array(instr.operands[0])
-        .is_some_and(|a| dims.lhs_contracting.iter().all(|&d| a.dims[d] != 1));
-    ranks
-        && real_batch
-        && contracts
-        && leads(&dims.lhs_batch)
-        && leads(&dims.rhs_batch)
-        && dims.lhs_contracting.len() == 1
-}
-
-/// Orders the pairs of contracting dimensions so that the larger operand, at least, lists them as
-/// they lie in memory.
-fn order_contracting(lhs: &mut Side, rhs: &mut Side) {
-    let mut pairs: Vec<(usize, usize)> = lhs
+/// Orders the pairs of contracting dimensions as they lie in memory in the left (0) or right (1)
+/// operand.
+fn order_contracting(lhs: &mut Side, rhs: &mut Side, by: usize) {
+    let mut pairs: SmallVec<[[usize; 2]; 4]> = lhs
         .contracting
         .iter()
-        .copied()
-        .zip(rhs.contracting.iter().copied())
+        .zip(&rhs.contracting)
+        .map(|(&l, &r)| [l, r])
         .collect();
-    if rhs.elements() > lhs.elements() {
-        pairs.sort_by_key(|p| p.1);
-    } else {
-        pairs.sort_by_key(|p| p.0);
-    }
-    lhs.contracting = pairs.iter().map(|p| p.0).collect();
-    rhs.contracting = pairs.iter().map(|p| p.1).collect();
+    pairs.sort_by_key(|pair| pair[by]);
+    lhs.contracting = pairs.iter().map(|p| p[0]).collect();
+    rhs.contracting = pairs.iter().map(|p| p[1]).collect();
 }
 
-/// The operand as `[b, free, contracting]` (and true) or `[b, contracting, free]`.
-fn place(edit: &mut Edit<'_>, comp: CompId, side: &Side) -> Result<(InstrId, bool)> {
-    let (contracting_last, in_place) = side.choose();
-    let mut value = reshape(edit, comp, side.id, &side.dims)?;
-    if !in_place {
-        let dims = side.order(contracting_last);
-        value = edit.op(comp, Op::Transpose { dims }, &[value])?;
-    }
-    let mut shape: SmallVec<[usize; 3]> = SmallVec::new();
-    if !side.batch.is_empty() {
-        shape.push(side.size(&side.batch));
-    }
-    let (free, contracting) = (side.size(&side.free), side.size(&side.contracting));
-    shape.extend(if contracting_last {
-        [free, contracting]
-    } else {
-        [contracting, free]
-    });
-    let value = reshape(edit, comp, value, &shape)?;
-    Ok((value, contracting_last))
-}
-
-/// A dot without contracting dimensions: `[b, m]` times `[b, n]`, element by element of `[b, m, n]`.
+/// A dot without contracting dimensions: `[b, m]` times `[b, n]`, element by element of `[b, m, n]`,
+/// where `b` may be several dimensions.
 fn outer_product(
     edit: &mut Edit<'_>,
     comp: CompId,
@@ -250,11 +258,8 @@ fn outer_product(
     rhs: &Side,
     result: &ArrayShape,
 ) -> Result<InstrId> {
-    let batched = usize::from(!lhs.batch.is_empty());
-    let mut dims: Dims = Dims::new();
-    if batched == 1 {
-        dims.push(lhs.size(&lhs.batch));
-    }
+    let mut dims = lhs.sizes(&lhs.batch);
+    let batched = dims.len();
     dims.push(lhs.size(&lhs.free));
     dims.push(rhs.size(&rhs.free));
     // Multiply in the widest type at hand.
@@ -266,7 +271,8 @@ fn outer_product(
         .unwrap_or(result.ty);
     let mut parts = Vec::new();
     for (side, own) in [(lhs, batched), (rhs, batched + 1)] {
-        let (value, _) = place(edit, comp, side)?;
+        let order = side.batch.iter().chain(&side.free).copied().collect();
+        let value = side.in_order(edit, comp, order)?.id;
         let mut flat: Dims = dims[..batched].into();
         flat.push(side.size(&side.free));
         let mut value = reshape(edit, comp, value, &flat)?;

@@ -6,6 +6,7 @@ pub mod collectives;
 pub mod conv;
 pub mod custom_calls;
 pub mod dot;
+mod dot_side;
 pub mod dynamic;
 pub mod expand;
 pub mod flatten;

@@ -1,10 +1,11 @@
 //! The instructions of one computation and what must, or had better, come before what.
 //!
 //! Hard edges are operands and control predecessors. Wished edges make the other readers of a value
-//! come before the instruction that could take over its memory; a wished edge that would close a
-//! cycle is left out. The order kept to tell cycles is that of Pearce and Kelly (2006).
+//! come before the instruction that could take over its memory: all of them, or none where one of them
+//! must come after it. The order kept to tell cycles is that of Pearce and Kelly (2006).
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::analysis::Dataflow;
 use crate::analysis::ValueId;
@@ -67,7 +68,7 @@ impl Graph {
         for i in 0..graph.nodes.len() as u32 {
             let instr = &module.instrs[graph.nodes[i as usize]];
             for &first in &instr.control_predecessors {
-                graph.wish(number[first], i);
+                graph.wish(&[number[first]], i);
             }
         }
         graph.add_wishes(module, flow, comp, &number);
@@ -75,7 +76,13 @@ impl Graph {
     }
 
     fn add(&mut self, first: u32, then: u32) {
-        if !self.before[then as usize].contains(&first) {
+        let (before, after) = (&self.before[then as usize], &self.after[first as usize]);
+        let known = if before.len() < after.len() {
+            before.contains(&first)
+        } else {
+            after.contains(&then)
+        };
+        if !known {
             self.before[then as usize].push(first);
             self.after[first as usize].push(then);
         }
@@ -108,14 +115,20 @@ impl Graph {
         if comp == module.entry {
             self.donation_wishes(module, flow, number, &mut wishes);
         }
+        // Of the readers of a value one is the last; when that is settled, the others ask in vain.
+        let mut settled: BTreeSet<ValueId> = BTreeSet::new();
         for (value, node) in wishes {
             if matches!(flow.values()[value].kind, ValueKind::Constant) {
                 continue;
             }
-            for reader in self.readers.get(&value).cloned().unwrap_or_default() {
-                if reader != node {
-                    self.wish(reader, node);
-                }
+            let readers = self.readers.get(&value).map_or(&[][..], Vec::as_slice);
+            let is_reader = readers.binary_search(&node).is_ok();
+            if is_reader && settled.contains(&value) {
+                continue;
+            }
+            let others: Vec<u32> = readers.iter().copied().filter(|&r| r != node).collect();
+            if self.wish(&others, node) && is_reader {
+                settled.insert(value);
             }
         }
     }
@@ -151,30 +164,35 @@ impl Graph {
         }
     }
 
-    /// Adds an edge unless it closes a cycle.
-    fn wish(&mut self, first: u32, then: u32) {
-        let (low, high) = (self.rank[then as usize], self.rank[first as usize]);
-        if high > low {
-            let mut forward = Vec::new();
-            if !self.reach(then, high, first, &mut forward) {
-                return;
-            }
-            let mut backward = Vec::new();
-            self.reach_back(first, low, &mut backward);
+    /// Puts all of `first` before `then`, unless that closes a cycle; says whether it did.
+    fn wish(&mut self, first: &[u32], then: u32) -> bool {
+        let low = self.rank[then as usize];
+        let above = first.iter().copied();
+        let above: Vec<u32> = above.filter(|&f| self.rank[f as usize] > low).collect();
+        let high = above.iter().map(|&f| self.rank[f as usize]).max();
+        if let Some(high) = high {
+            let stops: BTreeSet<u32> = above.iter().copied().collect();
+            let Some(forward) = self.reach(then, high, &stops) else {
+                return false;
+            };
+            let backward = self.reach_back(above, low);
             self.reorder(backward, forward);
         }
-        self.add(first, then);
+        for &f in first {
+            self.add(f, then);
+        }
+        true
     }
 
-    /// Gathers what comes after `from` up to rank `limit`; false when `stop` is met.
-    fn reach(&self, from: u32, limit: u32, stop: u32, out: &mut Vec<u32>) -> bool {
-        let mut seen = std::collections::BTreeSet::from([from]);
-        out.push(from);
+    /// What comes after `from` up to rank `limit`; `None` when one of `stops` does.
+    fn reach(&self, from: u32, limit: u32, stops: &BTreeSet<u32>) -> Option<Vec<u32>> {
+        let mut seen = BTreeSet::from([from]);
+        let mut out = vec![from];
         let mut next = 0;
         while next < out.len() {
             for &node in &self.after[out[next] as usize] {
-                if node == stop {
-                    return false;
+                if stops.contains(&node) {
+                    return None;
                 }
                 if self.rank[node as usize] < limit && seen.insert(node) {
                     out.push(node);
@@ -182,12 +200,13 @@ impl Graph {
             }
             next += 1;
         }
-        true
+        Some(out)
     }
 
-    fn reach_back(&self, from: u32, limit: u32, out: &mut Vec<u32>) {
-        let mut seen = std::collections::BTreeSet::from([from]);
-        out.push(from);
+    /// What comes before any of `from` down to rank `limit`.
+    fn reach_back(&self, from: Vec<u32>, limit: u32) -> Vec<u32> {
+        let mut seen: BTreeSet<u32> = from.iter().copied().collect();
+        let mut out = from;
         let mut next = 0;
         while next < out.len() {
             for &node in &self.before[out[next] as usize] {
@@ -197,6 +216,7 @@ impl Graph {
             }
             next += 1;
         }
+        out
     }
 
     /// Gives the ranks of both sets out again, the first set before the second.
@@ -208,6 +228,49 @@ impl Graph {
         ranks.sort_unstable();
         for (node, rank) in first.into_iter().zip(ranks) {
             self.rank[node as usize] = rank;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that copies one value this often.
+    fn copies(count: usize) -> (Module, Graph) {
+        let mut text = "HloModule m\n\nENTRY e {\n  x = f32[4] parameter(0)\n".to_owned();
+        text.push_str("  y = f32[4] negate(x)\n");
+        for i in 0..count {
+            text.push_str(&format!("  c{i} = f32[4] copy(y)\n"));
+        }
+        let (shapes, names): (Vec<_>, Vec<_>) =
+            (0..count).map(|i| ("f32[4]", format!("c{i}"))).unzip();
+        let (shapes, names) = (shapes.join(", "), names.join(", "));
+        text.push_str(&format!("  ROOT t = ({shapes}) tuple({names})\n}}\n"));
+        let module = crate::front::hlo_text::parse(&text).unwrap();
+        let flow = Dataflow::new(&module).unwrap();
+        let graph = Graph::new(&module, &flow, module.entry);
+        (module, graph)
+    }
+
+    #[test]
+    fn one_of_many_copies_comes_last() {
+        let count = 500;
+        let (module, graph) = copies(count);
+        let is_copy = |node: &usize| module.instrs[graph.nodes[*node]].op == Op::Copy;
+        let waits = |node: &usize| graph.before[*node].len() == count;
+        let nodes = (0..graph.nodes.len()).filter(is_copy);
+        // The value itself and all other copies.
+        assert_eq!(nodes.filter(waits).count(), 1);
+        let edges: usize = graph.before.iter().map(Vec::len).sum();
+        assert!(edges < 4 * count, "{edges} edges");
+        let mut ranks = graph.rank.clone();
+        ranks.sort_unstable();
+        assert!(ranks.iter().copied().eq(0..graph.nodes.len() as u32));
+        for (node, before) in graph.before.iter().enumerate() {
+            for &first in before {
+                assert!(graph.rank[first as usize] < graph.rank[node]);
+            }
         }
     }
 }

@@ -20,29 +20,50 @@ use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 use crate::shape::index;
 
-/// Combines accumulators with elements by a reducer computation.
+/// Combines accumulators with elements by a reducer computation, whose parameters say in which types.
 pub(super) struct Reducer {
     body: CompId,
     scalar: Option<ScalarBody>,
     /// The op of a float reducer that is one sum or product: accumulated in f64, rounded at the end.
     wide: Option<BinaryOp>,
+    /// Of the accumulators.
     types: Vec<PrimitiveType>,
+    /// Of the elements.
+    element_types: Vec<PrimitiveType>,
 }
 
 impl Reducer {
-    pub(super) fn new(evaluator: &Evaluator<'_>, body: CompId, types: Vec<PrimitiveType>) -> Self {
+    pub(super) fn new(evaluator: &Evaluator<'_>, body: CompId) -> Self {
+        let module = evaluator.module;
+        let params = module.comps[body].params.iter();
+        let mut types: Vec<PrimitiveType> = params
+            .filter_map(|&p| module.shape(p).as_array())
+            .map(|array| array.ty)
+            .collect();
+        let element_types = types.split_off(types.len() / 2);
         let scalar = evaluator.scalar_body(body);
         let wide = scalar
             .as_ref()
             .and_then(ScalarBody::monoid)
             .filter(|op| matches!(op, BinaryOp::Add | BinaryOp::Multiply))
-            .filter(|_| types.iter().all(|ty| ty.is_float()));
+            .filter(|_| types.iter().all(|ty| ty.is_float()) && types == element_types);
         Self {
             body,
             scalar,
             wide,
             types,
+            element_types,
         }
+    }
+
+    /// The accumulators before anything is combined.
+    pub(super) fn start(&self, inits: &[&ArrayLiteral]) -> Vec<Number> {
+        rounded(inits, 0, &self.types)
+    }
+
+    /// The elements at a place.
+    pub(super) fn elements(&self, inputs: &[&ArrayLiteral], at: usize) -> Vec<Number> {
+        rounded(inputs, at, &self.element_types)
     }
 
     pub(super) fn combine(
@@ -60,13 +81,28 @@ impl Reducer {
         *accumulators = match &self.scalar {
             Some(body) => body.call(&args),
             None => {
-                let types = self.types.iter().chain(&self.types).copied();
+                let types = self.types.iter().chain(&self.element_types).copied();
                 let args: Vec<_> = types.zip(args).collect();
                 evaluator.call_scalars(self.body, &args)?
             }
         };
         Ok(())
     }
+}
+
+/// One element of each array, in these types.
+fn rounded(arrays: &[&ArrayLiteral], at: usize, types: &[PrimitiveType]) -> Vec<Number> {
+    let pairs = arrays.iter().zip(types);
+    pairs
+        .map(|(array, &ty)| {
+            let value = bits::get(array, at);
+            if array.ty() == ty {
+                value
+            } else {
+                bits::round_to(ty, value)
+            }
+        })
+        .collect()
 }
 
 /// The shape of each array of an array or a tuple of arrays.
@@ -110,16 +146,18 @@ pub(super) fn reduce(
     let arrays = operand_arrays(instr, operands)?;
     let (inputs, inits) = arrays.split_at(arrays.len() / 2);
     let shapes = result_shapes(instr)?;
+    let reducer = Reducer::new(evaluator, body);
     // As in XLA, a reduction that combines nothing is a reshape, whatever the initial value.
     if inputs[0].len() == shapes[0].element_count() && !inputs[0].is_empty() {
-        let same = inputs
-            .iter()
-            .zip(&shapes)
-            .map(|(a, shape)| a.reshaped((*shape).clone()));
+        let parts = inputs.iter().zip(&shapes).enumerate();
+        let same = parts.map(|(n, (a, shape))| {
+            if a.ty() == shape.ty && a.ty() == reducer.element_types[n] {
+                return a.reshaped((*shape).clone());
+            }
+            bits::build(shape, |i| reducer.elements(inputs, i)[n])
+        });
         return Ok(pack(instr, same.collect()));
     }
-    let types = shapes.iter().map(|s| s.ty).collect();
-    let reducer = Reducer::new(evaluator, body, types);
     let input_dims = &inputs[0].shape().dims;
     let strides = index::row_major_strides(input_dims);
     let kept: Dims = (0..input_dims.len())
@@ -131,7 +169,7 @@ pub(super) fn reduce(
     for i in 0..count {
         let at = index::multi_index(&shapes[0].dims, i);
         let base: usize = kept.iter().zip(&at).map(|(&d, &i)| i * strides[d]).sum();
-        let mut accumulators: Vec<Number> = inits.iter().map(|a| bits::get(a, 0)).collect();
+        let mut accumulators = reducer.start(inits);
         let mut inner: Dims = smallvec![0; dims.len()];
         let mut more = !reduced_sizes.contains(&0);
         while more {
@@ -141,7 +179,7 @@ pub(super) fn reduce(
                     .zip(&inner)
                     .map(|(&d, &i)| i * strides[d])
                     .sum::<usize>();
-            let elements: Vec<Number> = inputs.iter().map(|a| bits::get(a, from)).collect();
+            let elements = reducer.elements(inputs, from);
             reducer.combine(evaluator, &mut accumulators, &elements)?;
             more = index::advance(&reduced_sizes, &mut inner);
         }

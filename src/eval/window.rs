@@ -43,14 +43,14 @@ pub(super) fn reduce_window(
     let arrays = operand_arrays(instr, operands)?;
     let (inputs, inits) = arrays.split_at(arrays.len() / 2);
     let shapes = result_shapes(instr)?;
-    let reducer = Reducer::new(evaluator, body, shapes.iter().map(|s| s.ty).collect());
+    let reducer = Reducer::new(evaluator, body);
     let count = shapes[0].element_count();
     let mut results: Vec<Vec<Number>> = vec![Vec::with_capacity(count); shapes.len()];
     for i in 0..count {
         let output = index::multi_index(&shapes[0].dims, i);
-        let mut accumulators: Vec<Number> = inits.iter().map(|a| bits::get(a, 0)).collect();
+        let mut accumulators = reducer.start(inits);
         for at in positions(window, &output, &inputs[0].shape().dims) {
-            let elements: Vec<Number> = inputs.iter().map(|a| bits::get(a, at)).collect();
+            let elements = reducer.elements(inputs, at);
             reducer.combine(evaluator, &mut accumulators, &elements)?;
         }
         for (result, value) in results.iter_mut().zip(accumulators) {
@@ -80,7 +80,7 @@ pub(super) fn select_and_scatter(
     };
     let shape = result_shapes(instr)?[0];
     let select_body = evaluator.scalar_body(select);
-    let reducer = Reducer::new(evaluator, scatter, vec![shape.ty]);
+    let reducer = Reducer::new(evaluator, scatter);
     let mut values: Vec<Number> = vec![bits::get(init, 0); shape.element_count()];
     for s in 0..source.len() {
         let output = index::multi_index(&source.shape().dims, s);

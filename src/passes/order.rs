@@ -16,6 +16,7 @@ use crate::passes::legalize::flatten::FlattenCallGraph;
 use crate::passes::legalize::inline::Inline;
 use crate::passes::legalize::structural::DropBarriers;
 use crate::passes::legalize::structural::Structural;
+use crate::passes::legalize::uniform_reductions::UniformReductions;
 use crate::passes::pass::Pass;
 use crate::passes::simplify::algebraic::Algebraic;
 use crate::passes::simplify::cse::Cse;
@@ -33,6 +34,8 @@ pub fn compile_order(_target: &Target) -> Vec<Box<dyn Pass>> {
         Box::new(Cse),
         // Layouts mean something to a few ops only; without them all rewrites are plain.
         Box::new(NormalizeLayouts),
+        // Everything below takes it that a reduction keeps the type of its array.
+        Box::new(UniformReductions),
         // One computation a step sequence, each with one caller, so that rewrites see far.
         Box::new(Inline),
         Box::new(FlattenCallGraph),

@@ -16,6 +16,7 @@ use crate::passes::legalize::flatten::FlattenCallGraph;
 use crate::passes::legalize::inline::Inline;
 use crate::passes::legalize::structural::DropBarriers;
 use crate::passes::legalize::structural::Structural;
+use crate::passes::legalize::uniform_reductions::UniformReductions;
 use crate::passes::pass::Pass;
 use crate::passes::simplify::algebraic::Algebraic;
 use crate::passes::simplify::cse::Cse;
@@ -51,6 +52,7 @@ pub const PASSES: &[(&str, Make)] = &[
     ("reshape-mover", || Box::new(ReshapeMover)),
     ("static-dimensions", || Box::new(StaticDimensions)),
     ("structural", || Box::new(Structural)),
+    ("uniform-reductions", || Box::new(UniformReductions)),
 ];
 
 /// The pass of that name.

@@ -37,6 +37,11 @@ pub fn window_positions(window: &WindowDim, size: usize) -> Option<usize> {
     usize::try_from((base - reach) / stride + 1).ok()
 }
 
+/// Equal types, or floats of whatever precision: what XLA's reducers may mix.
+fn alike(a: PrimitiveType, b: PrimitiveType) -> bool {
+    a == b || (a.is_float() && b.is_float())
+}
+
 impl Infer<'_> {
     /// Sizes, strides and dilations of a window are positive (reduce_window C4, C6, C8, C10).
     pub(super) fn window(&self, window: &[WindowDim]) -> Result<()> {
@@ -55,8 +60,9 @@ impl Infer<'_> {
         Ok(())
     }
 
-    /// Inputs of equal sizes and as many scalar initial values of their types.
-    fn inputs_and_inits(&self) -> Result<Vec<&ArrayShape>> {
+    /// Inputs of equal sizes and as many scalar initial values of their types, up to the precision
+    /// of floats.
+    fn inputs_and_inits(&self) -> Result<(Vec<&ArrayShape>, Vec<&ArrayShape>)> {
         self.at_least(2)?;
         let count = self.operands.len();
         self.ensure(count.is_multiple_of(2), || {
@@ -64,35 +70,45 @@ impl Infer<'_> {
         })?;
         let n = count / 2;
         let inputs = self.arrays(0, n)?;
+        let mut inits = Vec::with_capacity(n);
         for i in 0..n {
             self.same_sizes(0, inputs[0], i, inputs[i])?;
             let init = self.scalar(n + i)?;
-            self.same_type(i, inputs[i].ty, n + i, init.ty)?;
+            if !alike(inputs[i].ty, init.ty) {
+                self.same_type(i, inputs[i].ty, n + i, init.ty)?;
+            }
+            inits.push(init);
         }
-        Ok(inputs)
+        Ok((inputs, inits))
     }
 
-    fn reduction_body(&self, inputs: &[&ArrayShape], body: CompId) -> Result<()> {
-        let types: Vec<PrimitiveType> = inputs.iter().map(|a| a.ty).collect();
-        self.scalar_body(
-            "body",
-            body,
-            &[types.clone(), types.clone()].concat(),
-            &types,
-        )
+    /// The body combines accumulators with elements of the inputs' types, up to the precision of
+    /// floats: it says which precision each has, and gives what it accumulates in. Gives those types.
+    fn reduction_body(&self, inputs: &[&ArrayShape], body: CompId) -> Result<Vec<PrimitiveType>> {
+        let (params, _) = self.signature(body)?;
+        let types = (0..2 * inputs.len()).map(|i| {
+            let wanted = inputs[i % inputs.len()].ty;
+            let found = params.get(i).and_then(|p| p.as_array());
+            let found = found.map(|array| array.ty);
+            found.filter(|&ty| alike(ty, wanted)).unwrap_or(wanted)
+        });
+        let types: Vec<PrimitiveType> = types.collect();
+        let accumulators = &types[..inputs.len()];
+        self.scalar_body("body", body, &types, accumulators)?;
+        Ok(accumulators.to_vec())
     }
 
     /// reduce C1 to C8.
     pub(super) fn reduce(&self, dims: &[usize], body: CompId) -> Result<Shape> {
-        let inputs = self.inputs_and_inits()?;
+        let (inputs, _) = self.inputs_and_inits()?;
         self.unique_dims("dimensions", dims, inputs[0].rank())?;
-        self.reduction_body(&inputs, body)?;
+        let types = self.reduction_body(&inputs, body)?;
         let kept: Dims = (0..inputs[0].rank())
             .filter(|d| !dims.contains(d))
             .collect();
-        let shapes = inputs.iter().map(|array| {
+        let shapes = inputs.iter().zip(types).map(|(array, ty)| {
             let sizes = kept.iter().map(|&d| array.dims[d]).collect();
-            Shape::Array(resized(array, sizes, |d| Some(kept[d])))
+            Shape::Array(resized(array, sizes, |d| Some(kept[d])).with_type(ty))
         });
         Ok(one_or_tuple(shapes.collect()))
     }
@@ -116,12 +132,13 @@ impl Infer<'_> {
 
     /// reduce_window C1 to C16.
     pub(super) fn reduce_window(&self, window: &[WindowDim], body: CompId) -> Result<Shape> {
-        let inputs = self.inputs_and_inits()?;
+        let (inputs, inits) = self.inputs_and_inits()?;
         let sizes = self.windowed(window, inputs[0])?;
         self.reduction_body(&inputs, body)?;
-        let shapes = inputs
+        // As in XLA, results have the types of the initial values, whatever the body computes in.
+        let shapes = inits
             .iter()
-            .map(|array| Shape::Array(ArrayShape::new(array.ty, sizes.iter().copied())));
+            .map(|init| Shape::Array(ArrayShape::new(init.ty, sizes.iter().copied())));
         Ok(one_or_tuple(shapes.collect()))
     }
 

@@ -19,3 +19,4 @@ mod scan;
 mod stochastic_convert;
 pub mod structural;
 mod topk;
+pub mod uniform_reductions;

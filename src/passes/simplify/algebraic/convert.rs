@@ -46,7 +46,7 @@ fn is_direct(from: PrimitiveType, middle: PrimitiveType, to: PrimitiveType) -> b
 }
 
 /// Whether every value of `inner` is a value of `outer`, so that converting loses nothing.
-fn holds_all(outer: PrimitiveType, inner: PrimitiveType) -> bool {
+pub fn holds_all(outer: PrimitiveType, inner: PrimitiveType) -> bool {
     if outer == inner {
         return true;
     }

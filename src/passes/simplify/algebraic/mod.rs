@@ -5,7 +5,7 @@
 
 mod arithmetic;
 mod contraction;
-mod convert;
+pub mod convert;
 mod movement;
 mod reduction;
 mod slicing;

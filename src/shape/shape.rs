@@ -25,6 +25,8 @@ pub struct ArrayShape {
 }
 
 impl ArrayShape {
+    /// The most bytes an array, and all arrays of a tuple together, may take.
+    pub const MAX_BYTES: usize = 1 << 60;
     /// A static array without a layout.
     pub fn new(ty: PrimitiveType, dims: impl IntoIterator<Item = usize>) -> Self {
         let dims = dims.into_iter().collect();
@@ -45,21 +47,19 @@ impl ArrayShape {
     }
     /// Number of elements, with dynamic dimensions at their bounds.
     pub fn element_count(&self) -> usize {
+        if self.dims.contains(&0) {
+            return 0;
+        }
         self.dims.iter().product()
     }
-    /// The element count, unless it or the byte size overflows `isize`.
+    /// The element count, unless the array is larger than any memory. Dimensions of size zero do not
+    /// excuse the others, whose products are strides.
     pub fn checked_element_count(&self) -> Option<usize> {
-        let mut count = Some(1usize);
-        for &dim in &self.dims {
-            if dim == 0 {
-                return Some(0);
-            }
-            count = count.and_then(|c| c.checked_mul(dim));
-        }
-        count.filter(|c| {
-            c.checked_mul(16)
-                .is_some_and(|b| isize::try_from(b).is_ok())
-        })
+        let mut dims = self.dims.iter();
+        let bytes = dims.try_fold(self.ty.byte_width(), |bytes, &dim| {
+            bytes.checked_mul(dim.max(1))
+        })?;
+        (bytes <= Self::MAX_BYTES).then(|| self.element_count())
     }
     /// Bytes of the dense array in memory; sub-byte elements are packed.
     pub fn byte_size(&self) -> usize {
@@ -234,4 +234,34 @@ pub struct ProgramShape {
     pub parameter_names: Vec<String>,
     /// Result shape.
     pub result: Shape,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_that_no_memory_holds_are_told() {
+        let count = |dims: &[usize]| {
+            let shape = ArrayShape::new(PrimitiveType::F32, dims.iter().copied());
+            shape.checked_element_count()
+        };
+        assert_eq!(count(&[2, 3]), Some(6));
+        assert_eq!(count(&[]), Some(1));
+        assert_eq!(count(&[0, 3]), Some(0));
+        assert_eq!(count(&[1 << 58, 0]), Some(0));
+        assert_eq!(count(&[(1 << 58) + 1, 0]), None);
+        let huge = isize::MAX.unsigned_abs();
+        for dims in [
+            &[0, huge][..],
+            &[huge, 0],
+            &[huge, huge, 0],
+            &[huge],
+            &[1 << 40, 0, 1 << 40],
+        ] {
+            assert_eq!(count(dims), None, "{dims:?}");
+        }
+        let zero = ArrayShape::new(PrimitiveType::C128, [huge, huge, 0]);
+        assert_eq!((zero.element_count(), zero.byte_size()), (0, 0));
+    }
 }

@@ -26,15 +26,12 @@ const OPAQUE: i32 = 14;
 const TOKEN: i32 = 17;
 const BUFFER: i32 = 34;
 
-/// The most bytes an array, and all arrays of a tuple together, may take.
-const MAX_BYTES: usize = 1 << 60;
-
 /// The shape a proto describes.
 ///
 /// # Errors
 /// `XA1004` when the proto breaks a rule of shapes.
 pub fn decode_shape(proto: &pb::ShapeProto) -> Result<Shape> {
-    let mut budget = MAX_BYTES;
+    let mut budget = ArrayShape::MAX_BYTES;
     decode_within(proto, &mut budget)
 }
 
@@ -100,22 +97,13 @@ pub fn decode_array(proto: &pb::ShapeProto) -> Result<ArrayShape> {
         dynamic,
         layout,
     };
-    let count = array.checked_element_count();
-    match count.and_then(|count| count.checked_mul(ty.byte_width())) {
-        // The product of the dimensions other than zeros is bounded too: strides are computed.
-        Some(bytes) if bytes <= MAX_BYTES && nonzero_product(&array.dims).is_some() => Ok(array),
-        _ => Err(bad(format!(
-            "an array of {} with dimensions {:?} is too large to address",
+    match array.checked_element_count() {
+        Some(_) => Ok(array),
+        None => Err(bad(format!(
+            "an array of {} with dimensions {:?} is larger than memory can be",
             array.ty, array.dims
         ))),
     }
-}
-
-fn nonzero_product(dims: &[usize]) -> Option<usize> {
-    dims.iter()
-        .filter(|&&dim| dim != 0)
-        .try_fold(1usize, |product, &dim| product.checked_mul(dim))
-        .filter(|&product| product <= MAX_BYTES)
 }
 
 /// The element type of that number.

@@ -71,11 +71,15 @@ fn well_formed_arrays(shape: &Shape) -> Result<(), String> {
             _ => Ok(()),
         }
     };
-    shape
-        .leaves()
-        .iter()
-        .filter_map(|(_, leaf)| leaf.as_array())
-        .try_for_each(check)
+    let leaves = shape.leaves();
+    let arrays = leaves.iter().filter_map(|(_, leaf)| leaf.as_array());
+    arrays.clone().try_for_each(check)?;
+    let mut sizes = arrays.map(ArrayShape::byte_size);
+    let total = sizes.try_fold(0usize, usize::checked_add);
+    if total.is_none_or(|total| total > ArrayShape::MAX_BYTES) {
+        return Err(format!("{} is larger than memory can be", text(shape)));
+    }
+    Ok(())
 }
 
 /// O1 and O2.

@@ -1,5 +1,6 @@
 //! Ids, arenas, units and diagnostics. Knows no word of any IR.
 
+pub mod checksum;
 pub mod codes;
 pub mod diag;
 pub mod id;

@@ -99,6 +99,7 @@ fn no_options() -> Outer {
             partitions: 1,
         },
         options: Vec::new(),
+        checksum: None,
     }
 }
 

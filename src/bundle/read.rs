@@ -1,6 +1,9 @@
 //! Bytes to [`Bundle`].
 
+use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::base::checksum::crc64;
+use crate::base::codes;
 use crate::bundle::detect::Form;
 use crate::bundle::detect::take_apart;
 use crate::executable::Executable;
@@ -32,10 +35,18 @@ impl Bundle {
 /// bare executable that upstream's CPU compile tool writes.
 ///
 /// # Errors
-/// `XA7001` when the bytes are no bundle, `XA1004` or `XA7002` when one is damaged, `XA7003` when it
+/// `XA7001` when the bytes are no bundle, `XA1004` or `XA7002` when one is damaged (bundles of this
+/// program have a checksum that tells), `XA7003` when it
 /// holds what this reader does not know.
 pub fn read(bytes: &[u8]) -> Result<Bundle> {
     let parts = take_apart(bytes)?;
+    let found = crc64(&parts.executable);
+    if let Some(noted) = parts.outer.checksum.filter(|&noted| noted != found) {
+        let message = format!(
+            "the bundle is damaged: the checksum of its program is {found:016x}, {noted:016x} is noted"
+        );
+        return Err(Diagnostic::error(codes::BUNDLE_CHECK, message));
+    }
     let executable = match parts.form.platform {
         Platform::Cpu => executable_cpu::decode(&parts.executable, parts.outer.counts)?,
         Platform::Cuda => executable_gpu::decode(&parts.executable, &parts.outer)?,

@@ -153,3 +153,25 @@ fn descriptions_say_what_is_inside() {
     let gpu = describe::json(&read_back(&samples::cuda(), ENVELOPE));
     assert_eq!(gpu["needs"]["compute_capability"], "10.0a");
 }
+
+#[test]
+fn a_flipped_bit_of_the_code_is_found() {
+    let executable = samples::cpu();
+    let crate::executable::Code::Elf(code) = &executable.images[0].code else {
+        panic!("a CPU program has an object file");
+    };
+    for how in [WriteOptions::default(), ENVELOPE] {
+        let whole = write(&executable, how).unwrap();
+        let at = whole.windows(code.len()).position(|part| part == code);
+        let at = at.expect("the object file is in the bundle as it is");
+        for bit in [0, code.len() * 4, code.len() * 8 - 1] {
+            let mut damaged = whole.clone();
+            damaged[at + bit / 8] ^= 1 << (bit % 8);
+            let refused = read(&damaged).unwrap_err();
+            assert_eq!(refused.code, crate::base::codes::BUNDLE_CHECK, "bit {bit}");
+        }
+    }
+    // Bundles without a checksum are read as they are.
+    let bare = crate::wire::executable_cpu::encode(&executable).unwrap();
+    assert!(read(&bare).is_ok());
+}

@@ -4,6 +4,7 @@
 use prost::Message;
 
 use crate::base::Result;
+use crate::base::checksum::crc64;
 use crate::proto::stream_executor as se;
 use crate::proto::xla as pb;
 use crate::wire::number::bad;
@@ -32,6 +33,8 @@ pub struct Outer {
     pub counts: DeviceCounts,
     /// The serialized `CompileOptionsProto`.
     pub options: Vec<u8>,
+    /// The checksum of the executable's bytes, when there is one: other writers give none.
+    pub checksum: Option<u64>,
 }
 
 /// The serialized `CompileOptionsProto`: counts, a device assignment of the first devices, and the
@@ -85,20 +88,23 @@ fn outer_proto(options: &[u8], client: &str) -> Result<pb::ExecutableAndOptionsP
         serialized_executable: Vec::new(),
         compile_options: Some(message(options, "xla.CompileOptionsProto")?),
         pjrt_client_name: client.to_owned(),
+        xla_aot_checksum: None,
     })
 }
 
-/// The serialized `ExecutableAndOptionsProto`.
+/// The serialized `ExecutableAndOptionsProto`, with a checksum of the executable.
 ///
 /// # Errors
 /// `XA1004` when the options are not a `CompileOptionsProto`.
 pub fn encode_outer(executable: &[u8], options: &[u8], client: &str) -> Result<Vec<u8>> {
     let mut outer = outer_proto(options, client)?;
     outer.serialized_executable = executable.to_vec();
+    outer.xla_aot_checksum = Some(crc64(executable));
     Ok(outer.encode_to_vec())
 }
 
-/// As [`encode_outer`] with field 1 left out, for the form that is cut into records.
+/// As [`encode_outer`] with the executable left out, for the form that is cut into records. Records
+/// have checksums of their own.
 ///
 /// # Errors
 /// As [`encode_outer`].
@@ -133,6 +139,7 @@ pub fn decode_outer(bytes: &[u8]) -> Result<Outer> {
         client: proto.pjrt_client_name,
         counts,
         options: options.encode_to_vec(),
+        checksum: proto.xla_aot_checksum,
     })
 }
 

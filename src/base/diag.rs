@@ -132,6 +132,16 @@ impl Diagnostic {
     }
 }
 
+/// What the system said of a file, without the name of a temporary file, which means nothing to the
+/// reader. The names of other files are not in such errors.
+pub fn io_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at path \"") {
+        Some((reason, _)) => reason.to_owned(),
+        None => text,
+    }
+}
+
 /// Characters of a line that are shown; the rest of a longer one is cut.
 const EXCERPT_WIDTH: usize = 160;
 

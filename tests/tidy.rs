@@ -20,7 +20,7 @@ use std::path::PathBuf;
 const ROOMS: &[(&str, &str, &str)] = &[
     (
         "base",
-        "ids, arenas, byte units, diagnostics and their codes",
+        "ids, arenas, byte units, checksums, diagnostics and their codes",
         "",
     ),
     (

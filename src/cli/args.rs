@@ -8,6 +8,40 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+/// Most threads, replicas or partitions that can be asked for.
+const MOST: u64 = 4096;
+
+/// Most runs of a benchmark.
+#[cfg(feature = "cpu")]
+const MOST_RUNS: u64 = 1_000_000_000;
+
+/// Parses a whole number within bounds.
+fn whole<T: TryFrom<u64>>(
+    low: u64,
+    high: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|n| (low..=high).contains(n));
+        let number = number.and_then(|n| T::try_from(n).ok());
+        number.ok_or_else(|| format!("wanted a whole number from {low} to {high}"))
+    }
+}
+
+/// Parses how far off a result may be.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|x: &f64| x.is_finite() && *x >= 0.0);
+    number.ok_or_else(|| "wanted a finite number, 0 or more".to_owned())
+}
+
+/// Parses a time in seconds.
+#[cfg(feature = "cpu")]
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|x: &f64| (0.0..=86_400.0).contains(x));
+    number.ok_or_else(|| "wanted a number of seconds from 0 to 86400".to_owned())
+}
+
 const EXAMPLES: &str = "\
 Examples:
   xla-aot compile model.pb                              bundle for the portable baseline: model.xla
@@ -50,7 +84,8 @@ pub struct Global {
         value_name = "WHEN"
     )]
     pub color: When,
-    /// Print results and diagnostics as JSON
+    /// Print results (one object on standard output) and messages (an object a line on standard
+    /// error) as JSON
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -108,15 +143,16 @@ pub struct Compile {
     #[command(flatten)]
     pub target: TargetArgs,
     /// Replicas the program runs as, recorded in the bundle
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
     pub num_replicas: u32,
     /// Partitions the program runs as, recorded in the bundle
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
     pub num_partitions: u32,
     /// Put jaxlib's envelope around the bundle, as `deserialize_executable` of its Python API wants
     #[arg(long)]
     pub jax_envelope: bool,
-    /// PTX assembler to use (default: XLA_AOT_PTXAS, PATH, NVIDIA's wheels)
+    /// PTX assembler to use (default: XLA_AOT_PTXAS, then `ptxas` on PATH, then the one of NVIDIA's
+    /// wheels in VIRTUAL_ENV, CONDA_PREFIX, beside `python3` on PATH, ~/.local, /usr/local, /usr)
     #[arg(long, value_name = "PATH")]
     pub ptxas: Option<PathBuf>,
     /// Ship PTX, look for no assembler
@@ -135,7 +171,7 @@ pub struct Compile {
     #[arg(long)]
     pub time_passes: bool,
     /// Threads to compile with (default: all this process may use)
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub jobs: Option<usize>,
 }
 
@@ -186,13 +222,18 @@ pub struct TargetArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ToleranceArgs {
     /// Relative tolerance
-    #[arg(long, value_name = "X", default_value_t = 1e-5)]
+    #[arg(long, value_name = "X", default_value_t = 1e-5, allow_hyphen_values = true, value_parser = tolerance)]
     pub rtol: f64,
     /// Absolute tolerance
-    #[arg(long, value_name = "X", default_value_t = 1e-6)]
+    #[arg(long, value_name = "X", default_value_t = 1e-6, allow_hyphen_values = true, value_parser = tolerance)]
     pub atol: f64,
     /// Representable values that results may be apart
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
     pub ulp: u64,
 }
 
@@ -215,7 +256,7 @@ pub struct Run {
     #[command(flatten)]
     pub tolerance: ToleranceArgs,
     /// Threads to run with (default: all this process may use)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub threads: Option<usize>,
 }
 
@@ -270,7 +311,7 @@ pub struct Verify {
     #[arg(long, conflicts_with = "input")]
     pub any_host: bool,
     /// Threads to run with (default: all this process may use)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub threads: Option<usize>,
 }
 
@@ -284,19 +325,19 @@ pub struct Bench {
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Runs to time (default: as many as fit in the duration, at least 5)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST_RUNS))]
     pub iterations: Option<usize>,
     /// Seconds to spend on timed runs
-    #[arg(long, value_name = "S", default_value_t = 2.0)]
+    #[arg(long, value_name = "S", default_value_t = 2.0, allow_hyphen_values = true, value_parser = seconds)]
     pub duration: f64,
     /// Print how the time is spread over kernels, from runs of their own
     #[arg(long)]
     pub profile: bool,
     /// Runs before the timed ones
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = whole::<usize>(0, MOST_RUNS))]
     pub warm_up: usize,
     /// Threads to run with (default: all this process may use)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub threads: Option<usize>,
 }
 

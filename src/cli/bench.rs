@@ -48,19 +48,39 @@ impl Watch for Profile {
 }
 
 impl Profile {
-    /// The costliest first, times and calls of one run.
-    fn table(&self) -> String {
-        let total: Duration = self.entries.values().map(|entry| entry.0).sum();
+    /// Name, seconds and calls of one run, the costliest first.
+    fn rows(&self) -> Vec<(&str, f64, f64)> {
         let mut rows: Vec<_> = self.entries.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.1.0));
         let runs = f64::from(self.runs.max(1));
-        let lines = rows.into_iter().map(|(name, (time, calls))| {
-            let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(1e-12);
-            let each = time.as_secs_f64() * 1e3 / runs;
-            let calls = *calls as f64 / runs;
+        let rows = rows.into_iter();
+        rows.map(|(name, (time, calls))| {
+            (
+                name.as_str(),
+                time.as_secs_f64() / runs,
+                *calls as f64 / runs,
+            )
+        })
+        .collect()
+    }
+
+    /// For people.
+    fn table(&self) -> String {
+        let rows = self.rows();
+        let total: f64 = rows.iter().map(|row| row.1).sum();
+        let lines = rows.into_iter().map(|(name, each, calls)| {
+            let share = 100.0 * each / total.max(1e-12);
+            let each = each * 1e3;
             format!("{each:>10.4} ms {share:>5.1}% {calls:>6.0} x  {name}\n")
         });
         lines.collect()
+    }
+
+    /// For programs.
+    fn json(&self) -> serde_json::Value {
+        let rows = self.rows().into_iter();
+        let rows = rows.map(|(name, each, calls)| json!({"name": name, "s": each, "calls": calls}));
+        json!({"runs": self.runs, "steps": rows.collect::<Vec<_>>()})
     }
 }
 
@@ -73,7 +93,7 @@ pub fn bench(args: &Bench, context: &Context) -> Outcome {
     let load_time = loading.elapsed();
     drop(bundle);
     let mut bound = session.bind(&read_arrays(&args.input)?)?;
-    for _ in 0..args.warm_up.max(1) {
+    for _ in 0..args.warm_up {
         bound.execute().map_err(about(&name))?;
     }
     let budget = Duration::try_from_secs_f64(args.duration)
@@ -82,7 +102,7 @@ pub fn bench(args: &Bench, context: &Context) -> Outcome {
     let mut times = Vec::new();
     loop {
         let enough = match args.iterations {
-            Some(count) => times.len() >= count.max(1),
+            Some(count) => times.len() >= count,
             None => times.len() >= FEWEST_RUNS && begun.elapsed() >= budget,
         };
         if enough {
@@ -99,7 +119,11 @@ pub fn bench(args: &Bench, context: &Context) -> Outcome {
             bound.execute_watched(&mut profile).map_err(about(&name))?;
             profile.runs += 1;
         }
-        report::to_stderr(&profile.table());
+        if context.reporter.json {
+            report::json_line("profile", &profile.json());
+        } else {
+            report::to_stderr(&profile.table());
+        }
     }
     tell_times(times, session.threads(), load_time, context)
 }
@@ -115,6 +139,7 @@ fn tell_times(
     let load = load_time.as_secs_f64();
     let line = if context.reporter.json {
         let line = json!({
+            "schema": report::SCHEMA,
             "median_s": at(0.5),
             "min_s": at(0.0),
             "p90_s": at(0.9),

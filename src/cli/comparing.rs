@@ -36,14 +36,21 @@ pub fn tolerance(args: &ToleranceArgs) -> Tolerance {
     }
 }
 
-/// Tells how results compare; a mismatch ends the program with its own code.
-pub fn tell_verdicts(verdicts: &[Verdict], context: &Context) -> Outcome {
+/// Tells how results compare; a mismatch ends the program with its own code. `more` are keys of the
+/// JSON form besides.
+pub fn tell_verdicts(
+    verdicts: &[Verdict],
+    mut more: serde_json::Map<String, serde_json::Value>,
+    context: &Context,
+) -> Outcome {
     let passed = verdicts.iter().all(|v| v.passed);
     if context.reporter.json {
         let rows = verdicts.iter();
         let rows = rows.map(|v| json!({"name": v.name, "passed": v.passed, "text": v.text}));
-        let rows: Vec<_> = rows.collect();
-        report::to_stdout(&format!("{}\n", json!({"passed": passed, "results": rows})))?;
+        more.insert("schema".to_owned(), json!(report::SCHEMA));
+        more.insert("passed".to_owned(), json!(passed));
+        more.insert("results".to_owned(), rows.collect());
+        report::json_result(&more.into())?;
     } else {
         for verdict in verdicts.iter().filter(|v| !v.passed) {
             report::to_stderr(&format!("mismatch: {}: {}\n", verdict.name, verdict.text));

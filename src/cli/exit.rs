@@ -28,6 +28,9 @@ pub enum Failure {
     Findings(String, Vec<Diagnostic>),
     /// The command line asks for something that makes no sense.
     Usage(String),
+    /// A word on the command line is not known or contradicts another.
+    #[cfg(feature = "reference")]
+    Option(Box<Diagnostic>),
     /// A file cannot be read or written.
     File(String),
     /// All has been told; only the code is left.
@@ -46,6 +49,8 @@ impl Failure {
             Self::Diagnostic(_, diagnostic) => code_of(diagnostic),
             Self::Findings(_, findings) => findings.iter().map(code_of).max().unwrap_or(OK),
             Self::Usage(_) => USAGE,
+            #[cfg(feature = "reference")]
+            Self::Option(_) => USAGE,
             Self::File(_) => INPUT,
             Self::Told(code) => *code,
             Self::Pipe => PIPE,

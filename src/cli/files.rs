@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use crate::base::diag::io_reason;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 
@@ -119,8 +120,9 @@ pub fn write(path: &Path, content: &[u8], binary: bool, unfinished: &Unfinished)
     if is_standard(path) {
         return write_standard(content, binary);
     }
-    let failed = |e: &dyn std::fmt::Display| {
-        Failure::File(format!("cannot write `{}`: {e}", path.display()))
+    let failed = |e: &std::io::Error| {
+        let reason = io_reason(e);
+        Failure::File(format!("cannot write `{}`: {reason}", path.display()))
     };
     // A device or pipe is written to, not replaced.
     if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {

@@ -57,14 +57,17 @@ pub fn main() -> ExitCode {
     match catch_unwind(run) {
         Ok(Ok(())) => ExitCode::from(exit::OK),
         Ok(Err(failure)) => {
+            let code = failure.code();
             context.reporter.failure(&failure);
-            if failure.code() == exit::INTERNAL {
-                ask_for_a_report(panics.get().map(String::as_str));
+            if code == exit::INTERNAL {
+                let panic = panics.get().map(String::as_str);
+                context.reporter.fault(panic, code);
             }
-            ExitCode::from(failure.code())
+            ExitCode::from(code)
         }
         Err(_) => {
-            ask_for_a_report(panics.get().map(String::as_str));
+            let panic = panics.get().map(String::as_str);
+            context.reporter.fault(panic, exit::INTERNAL);
             ExitCode::from(exit::INTERNAL)
         }
     }
@@ -72,13 +75,21 @@ pub fn main() -> ExitCode {
 
 /// Help and version are printed to standard output, everything else is a usage error.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Standard output or error may be gone; the exit code tells all the same.
-    let _ = error.print();
-    ExitCode::from(if error.use_stderr() {
-        exit::USAGE
+    if !error.use_stderr() {
+        // Standard output may be gone; the exit code tells all the same.
+        let _ = error.print();
+        return ExitCode::from(exit::OK);
+    }
+    let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
+    if words.any(|word| word == "--json") {
+        let text = error.render().to_string();
+        let text = text.trim_end();
+        report::usage_as_json(text.strip_prefix("error: ").unwrap_or(text));
     } else {
-        exit::OK
-    })
+        // Standard error may be gone as well.
+        let _ = error.print();
+    }
+    ExitCode::from(exit::USAGE)
 }
 
 fn dispatch(verb: Verb, context: &Context) -> Outcome {
@@ -96,15 +107,4 @@ fn dispatch(verb: Verb, context: &Context) -> Outcome {
         Verb::Targets => tools::targets(context),
         Verb::Explain(args) => tools::explain(&args, context),
     }
-}
-
-fn ask_for_a_report(panic: Option<&str>) {
-    if let Some(text) = panic {
-        report::to_stderr(&format!("internal error: {text}\n"));
-    }
-    report::to_stderr(concat!(
-        "This is a fault of xla-aot ",
-        env!("CARGO_PKG_VERSION"),
-        ", not of your program. Please report it, with the command line and the input file.\n"
-    ));
 }

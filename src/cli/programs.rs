@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+#[cfg(feature = "compiler")]
+use crate::base::Diagnostic;
+use crate::base::suggest::closest;
 use crate::cli::Context;
 #[cfg(feature = "compiler")]
 use crate::cli::args::Compile;
@@ -53,8 +56,10 @@ impl EmitRequest {
             };
             let kind = EmitKind::from_name(kind).ok_or_else(|| {
                 let known: Vec<_> = EmitKind::ALL.iter().map(|k| k.name()).collect();
+                let close = closest(kind, known.iter().copied());
+                let help = close.map_or(String::new(), |c| format!("; did you mean `{c}`?"));
                 let known = known.join(", ");
-                Failure::Usage(format!("--emit {kind}: not one of {known}"))
+                Failure::Usage(format!("--emit {kind}: not one of {known}{help}"))
             })?;
             Ok(Self { kind, path })
         });
@@ -108,6 +113,8 @@ pub fn write_emitted(
 #[cfg(feature = "compiler")]
 pub fn compile(args: &Compile, context: &Context) -> Outcome {
     let emits = EmitRequest::parse_all(&args.emit)?;
+    compile::check_words(args.input_format.as_deref(), args.stop_after.as_deref())
+        .map_err(Failure::Option)?;
     let targets = resolve(&args.target)?;
     let outputs = outputs(args, &targets)?;
     for output in &outputs {
@@ -142,7 +149,11 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
         let failed_dump = progress.finish();
         let compiled = compiled.map_err(about(&name))?;
         if args.time_passes {
-            report::to_stderr(&progress.table());
+            if context.reporter.json {
+                report::json_line("times", &progress.times(target.name()));
+            } else {
+                report::to_stderr(&progress.table());
+            }
         }
         if let Some(message) = failed_dump {
             return Err(Failure::File(message));
@@ -218,16 +229,25 @@ fn resolve(args: &TargetArgs) -> Outcome<Vec<Target>> {
         features: args.target_feature.clone(),
     };
     if args.target.is_empty() {
-        return Ok(vec![targets::resolve(&request)?]);
+        return Ok(vec![targets::resolve(&request).map_err(refused)?]);
     }
     let named = args.target.iter().map(|name| {
         let request = TargetRequest {
             name: Some(name.clone()),
             ..request.clone()
         };
-        Ok(targets::resolve(&request)?)
+        targets::resolve(&request).map_err(refused)
     });
     named.collect()
+}
+
+/// What is wrong with a target has its place in a file, or else stands on the command line.
+#[cfg(feature = "compiler")]
+fn refused(diagnostic: Box<Diagnostic>) -> Failure {
+    match diagnostic.location {
+        Some(_) => Failure::Diagnostic(None, diagnostic),
+        None => Failure::Option(diagnostic),
+    }
 }
 
 /// One path for each target.

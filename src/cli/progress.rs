@@ -8,8 +8,8 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
+use serde_json::json;
 
-use crate::cli::report;
 use crate::cli::report::Reporter;
 use crate::driver::observe::Observer;
 
@@ -74,6 +74,19 @@ impl Progress {
         text.push_str(&format!("{:>10.3} ms 100.0%  total\n", total * 1e3));
         text
     }
+
+    /// The table as JSON.
+    pub fn times(&self, target: &str) -> serde_json::Value {
+        let steps = self.times.iter();
+        let steps = steps.map(
+            |(name, depth, time)| json!({"name": name, "depth": depth, "s": time.as_secs_f64()}),
+        );
+        json!({
+            "target": target,
+            "total_s": self.started.elapsed().as_secs_f64(),
+            "steps": steps.collect::<Vec<_>>(),
+        })
+    }
 }
 
 impl Observer for Progress {
@@ -119,7 +132,7 @@ impl Observer for Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(message) = self.finish() {
-            report::to_stderr(&format!("warning: {message}\n"));
+            self.reporter.warn(&message);
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use crate::base::Result;
 use crate::cli::Context;
 #[cfg(feature = "reference")]
@@ -12,6 +14,7 @@ use crate::cli::args::Run;
 use crate::cli::comparing::read_arrays;
 use crate::cli::comparing::tell_verdicts;
 use crate::cli::comparing::tolerance;
+use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::cli::exit::about;
 use crate::cli::files;
@@ -35,8 +38,21 @@ fn write_results(results: &Arrays, output: Option<&Path>, context: &Context) -> 
     files::write(path, &bytes, true, &context.unfinished)
 }
 
-/// One line for each result, when nothing else was asked for.
+/// One line for each result.
 fn tell_results(results: &Arrays, context: &Context) -> Outcome {
+    if context.reporter.json {
+        let rows = results.iter().enumerate().map(|(i, value)| {
+            let shape = value.shape();
+            json!({
+                "name": format!("out{i}"),
+                "type": shape.ty.to_string(),
+                "dims": shape.dims.as_slice(),
+                "first": arrays::first_elements(value),
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        return report::json_result(&json!({"schema": report::SCHEMA, "results": rows}));
+    }
     if context.reporter.quiet {
         return Ok(());
     }
@@ -59,15 +75,23 @@ fn conclude(
     match expected {
         Some(expected) => {
             let verdicts = arrays::judge(results, &expected?, tolerance)?;
-            tell_verdicts(&verdicts, context)
+            tell_verdicts(&verdicts, serde_json::Map::new(), context)
         }
-        None if output.is_none() => tell_results(results, context),
+        None if output.is_none() || context.reporter.json => tell_results(results, context),
         None => Ok(()),
     }
 }
 
-/// Refuses an output that is one of the files read.
-fn keep_apart<'a>(output: Option<&Path>, read: impl Iterator<Item = &'a PathBuf>) -> Outcome {
+/// Refuses an output that is one of the files read, or goes where the JSON goes.
+fn keep_apart<'a>(
+    output: Option<&Path>,
+    read: impl Iterator<Item = &'a PathBuf>,
+    context: &Context,
+) -> Outcome {
+    if context.reporter.json && output.is_some_and(files::is_standard) {
+        let message = "--json and `--output -` both write to standard output; name a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
     output.map_or(Ok(()), |output| files::keep_apart(output, &read))
 }
@@ -78,7 +102,7 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
     use crate::driver::run::Session;
     let name = files::shown(&args.bundle);
     let read = args.input.iter().chain(&args.expect).chain([&args.bundle]);
-    keep_apart(args.output.as_deref(), read)?;
+    keep_apart(args.output.as_deref(), read, context)?;
     let bundle = files::read(&args.bundle)?;
     let session = Session::open(&bundle, args.threads).map_err(about(&name))?;
     drop(bundle);
@@ -105,9 +129,10 @@ pub fn eval(args: &Eval, context: &Context) -> Outcome {
     use crate::driver::evaluate::Evaluation;
     let name = files::shown(&args.program);
     let read = args.input.iter().chain(&args.expect).chain([&args.program]);
-    keep_apart(args.output.as_deref(), read)?;
-    let program = files::read(&args.program)?;
+    keep_apart(args.output.as_deref(), read, context)?;
     let format = args.input_format.as_deref();
+    Evaluation::check_format(format).map_err(Failure::Option)?;
+    let program = files::read(&args.program)?;
     let evaluation = Evaluation::open(&program, format).map_err(about(&name))?;
     let results = evaluation
         .run(&read_arrays(&args.input)?)

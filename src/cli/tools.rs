@@ -61,7 +61,13 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
     for note in &report.notes {
         context.reporter.log(1, note);
     }
-    comparing::tell_verdicts(&report.verdicts, context)?;
+    let more = [
+        ("file", json!(name)),
+        ("summary", json!(report.summary)),
+        ("notes", json!(report.notes)),
+    ];
+    let more = more.into_iter().map(|(key, value)| (key.to_owned(), value));
+    comparing::tell_verdicts(&report.verdicts, more.collect(), context)?;
     if context.reporter.quiet || context.reporter.json {
         return Ok(());
     }
@@ -81,7 +87,7 @@ pub fn targets(context: &Context) -> Outcome {
             })
         });
         let rows: Vec<_> = rows.collect();
-        return report::to_stdout(&format!("{}\n", json!({"schema": 1, "targets": rows})));
+        return report::json_result(&json!({"schema": report::SCHEMA, "targets": rows}));
     }
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -109,21 +115,19 @@ pub fn explain(args: &Explain, context: &Context) -> Outcome {
             Some(one) => vec![one],
             None => {
                 return Err(Failure::Usage(format!(
-                    "`{code}` is not a code of a diagnostic"
+                    "`{code}` is not a code of a diagnostic; `explain` alone lists them"
                 )));
             }
         },
     };
-    let lines: String = if context.reporter.json {
-        let lines = found.iter();
-        lines
-            .map(|e| format!("{}\n", json!({"code": e.code, "text": e.text})))
-            .collect()
-    } else {
-        found
-            .iter()
-            .map(|e| format!("{}: {}\n", e.code, e.text))
-            .collect()
-    };
+    if context.reporter.json {
+        let rows = found.iter();
+        let rows: Vec<_> = rows
+            .map(|e| json!({"code": e.code, "text": e.text}))
+            .collect();
+        return report::json_result(&json!({"schema": report::SCHEMA, "codes": rows}));
+    }
+    let lines = found.iter();
+    let lines: String = lines.map(|e| format!("{}: {}\n", e.code, e.text)).collect();
     report::to_stdout(&lines)
 }

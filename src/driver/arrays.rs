@@ -121,19 +121,22 @@ pub fn write(values: &[ArrayLiteral], format: ArrayFormat) -> Result<Vec<u8>> {
     }
 }
 
+/// How many elements of a value are shown.
+const SHOWN: usize = 8;
+
+/// The first elements of a value, in row-major order.
+pub fn first_elements(value: &ArrayLiteral) -> Vec<String> {
+    let elements = 0..value.len().min(SHOWN);
+    elements
+        .map(|i| compare::element_text(value.ty(), value.element(i)))
+        .collect()
+}
+
 /// The shape of a value and its first elements.
 pub fn preview(value: &ArrayLiteral) -> String {
-    const SHOWN: usize = 8;
-    let elements = 0..value.len().min(SHOWN);
-    let elements: Vec<_> = elements
-        .map(|i| compare::element_text(value.ty(), value.element(i)))
-        .collect();
+    let elements = first_elements(value).join(", ");
     let more = if value.len() > SHOWN { ", ..." } else { "" };
-    format!(
-        "{} {{{}{more}}}",
-        describe(value.shape()),
-        elements.join(", ")
-    )
+    format!("{} {{{elements}{more}}}", describe(value.shape()))
 }
 
 /// What a comparison with expected results found.

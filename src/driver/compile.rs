@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::base::suggest::closest;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::bundle;
@@ -84,8 +85,7 @@ impl Step {
         found.map(|(_, step)| *step).ok_or_else(|| {
             let known: Vec<_> = Self::NAMES.iter().map(|(known, _)| *known).collect();
             let message = format!("`{name}` is no step of a compilation");
-            Diagnostic::error(codes::UNKNOWN_WORD, message)
-                .note(format!("steps: {}", known.join(", ")))
+            unknown(&message, name, "steps", &known)
         })
     }
 }
@@ -154,6 +154,25 @@ pub fn uses_assembler(target: &Target) -> bool {
     target.gpu().is_some()
 }
 
+fn unknown(message: &str, name: &str, what: &str, known: &[&str]) -> Box<Diagnostic> {
+    let error = Diagnostic::error(codes::UNKNOWN_WORD, message)
+        .note(format!("{what}: {}", known.join(", ")));
+    match closest(name, known.iter().copied()) {
+        Some(close) => error.help(format!("did you mean `{close}`?")),
+        None => error,
+    }
+}
+
+/// Whether the names of a format and of a step are known.
+///
+/// # Errors
+/// `XA1006` for the first that is not.
+pub fn check_words(input_format_name: Option<&str>, stop_after: Option<&str>) -> Result<()> {
+    input_format(input_format_name)?;
+    Step::from_name(stop_after)?;
+    Ok(())
+}
+
 /// The format of that name.
 ///
 /// # Errors
@@ -167,8 +186,7 @@ pub fn input_format(name: Option<&str>) -> Result<Option<InputFormat>> {
         None => {
             let known: Vec<_> = InputFormat::ALL.iter().map(|f| f.name()).collect();
             let message = format!("`{name}` is no format of programs");
-            Err(Diagnostic::error(codes::UNKNOWN_WORD, message)
-                .note(format!("formats: {}", known.join(", "))))
+            Err(unknown(&message, name, "formats", &known))
         }
     }
 }
@@ -391,8 +409,8 @@ fn assign(scheduled: &Scheduled, target: &Target) -> Result<BufferAssignment> {
 fn generate(program: &Program, options: &CompileOptions) -> Result<llvm::Compiled> {
     let assemble = match &options.assembler {
         Assembler::None => Assemble::No,
-        Assembler::Search => ptxas::find(None, None)?.map_or(Assemble::No, Assemble::Ship),
-        Assembler::At(path) => ptxas::find(Some(path), None)?.map_or(Assemble::No, Assemble::Ship),
+        Assembler::Search => ptxas::find(None)?.map_or(Assemble::No, Assemble::Ship),
+        Assembler::At(path) => ptxas::find(Some(path))?.map_or(Assemble::No, Assemble::Ship),
     };
     let wants = llvm::Options {
         jobs: options.jobs,
@@ -507,6 +525,74 @@ ENTRY main {
         let results = loaded.run(&inputs).unwrap();
         let wanted = array([6.0, -1.0, 1.75, 0.0, 24.0]);
         assert_eq!(results[0].bytes(), wanted.as_array().unwrap().bytes());
+    }
+
+    const MIXED: &str = "HloModule mixed
+
+wide {
+  a = f32[] parameter(0)
+  b = bf16[] parameter(1)
+  w = f32[] convert(b)
+  ROOT s = f32[] add(a, w)
+}
+
+narrow {
+  a = bf16[] parameter(0)
+  b = f32[] parameter(1)
+  n = bf16[] convert(b)
+  ROOT s = bf16[] add(a, n)
+}
+
+ENTRY main {
+  x = f32[2,4] parameter(0)
+  zero = bf16[] constant(0)
+  one = f32[] constant(1)
+  sums = f32[2] reduce(x, zero), dimensions={1}, to_apply=wide
+  lost = bf16[2] reduce(x, zero), dimensions={1}, to_apply=narrow
+  pairs = f32[2,3] reduce-window(x, one), window={size=1x2}, to_apply=wide
+  kept = bf16[2,4] reduce(x, one), dimensions={}, to_apply=narrow
+  l = f32[2] convert(lost)
+  k = f32[2,4] convert(kept)
+  ROOT t = (f32[2], f32[2], f32[2,3], f32[2,4]) tuple(sums, l, pairs, k)
+}
+";
+
+    /// Elements are rounded to what the body takes, sums to what it gives.
+    #[test]
+    fn reductions_may_mix_precisions() {
+        let array = |dims: &[usize], values: &[f32]| {
+            let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let shape = ArrayShape::new(PrimitiveType::F32, dims.iter().copied());
+            ArrayLiteral::new(shape, bytes)
+        };
+        // bf16 has 8 bits: 256 + 1 is 256, and 1 + 2^-8 is 1.
+        let above_one = 1.0 + 0.003_906_25;
+        let input = array(
+            &[2, 4],
+            &[256.0, 1.0, 0.0, 0.0, above_one, above_one, 0.0, 0.0],
+        );
+        let wanted = [
+            array(&[2], &[257.0, 2.0]),
+            array(&[2], &[256.0, 2.0]),
+            array(&[2, 3], &[258.0, 2.0, 1.0, 3.0, 2.0, 1.0]),
+            array(&[2, 4], &[256.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]),
+        ];
+        let module = front::read(MIXED.as_bytes(), None).unwrap();
+        hlo::verify::check(&module).unwrap();
+        let input = [Literal::Array(input)];
+        let evaluated = crate::eval::evaluate(&module, &input).unwrap();
+        let compiled = compile(MIXED.as_bytes(), &options(), &mut Unobserved).unwrap();
+        let loaded = Loaded::new(&compiled.executable.unwrap(), &LoadOptions::default()).unwrap();
+        let ran = loaded.run(&input).unwrap();
+        let parts = evaluated
+            .as_tuple()
+            .unwrap()
+            .iter()
+            .map(|p| p.as_array().unwrap().bytes());
+        let wanted: Vec<&[u8]> = wanted.iter().map(ArrayLiteral::bytes).collect();
+        assert_eq!(parts.collect::<Vec<_>>(), wanted);
+        let ran: Vec<&[u8]> = ran.iter().map(ArrayLiteral::bytes).collect();
+        assert_eq!(ran, wanted);
     }
 
     #[test]

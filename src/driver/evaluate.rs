@@ -1,19 +1,32 @@
 //! Running a program on the reference evaluator.
 
+use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::base::codes;
 use crate::bundle;
+use crate::bundle::Bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::array_leaves;
 use crate::eval;
 use crate::hlo;
 use crate::hlo::Module;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
+use crate::literal::device_form;
+use crate::shape::ArrayShape;
+use crate::shape::ProgramShape;
 use crate::wire;
 
 /// A program the evaluator can run.
 pub struct Evaluation {
     module: Module,
+    /// What the caller sees of parameters and results.
+    caller: ProgramShape,
+    /// Whether the module is a compiled one. Then its parameters and results have the caller's
+    /// bytes, yet may have other dimensions: the compiler turns layouts into orders of dimensions.
+    /// In a program that is yet to be compiled they have the caller's dimensions and values.
+    is_compiled: bool,
 }
 
 impl Evaluation {
@@ -23,19 +36,39 @@ impl Evaluation {
     /// # Errors
     /// What the reader gives.
     pub fn open(program: &[u8], format: Option<&str>) -> Result<Self> {
-        let module = if format.is_none() && bundle::is_bundle(program) {
-            let bundle = bundle::read(program)?;
-            wire::hlo::decode_module_with_config(&bundle.executable.hlo)?
-        } else {
-            read_program(program, format)?
-        };
+        if format.is_none() && bundle::is_bundle(program) {
+            return Self::of_bundle(&bundle::read(program)?);
+        }
+        let module = read_program(program, format)?;
         hlo::verify::check(&module)?;
-        Ok(Self { module })
+        Ok(Self {
+            caller: module.entry_layout(),
+            module,
+            is_compiled: false,
+        })
     }
 
-    /// A program that is at hand.
-    pub fn of(module: Module) -> Self {
-        Self { module }
+    /// The program that a bundle carries.
+    ///
+    /// # Errors
+    /// What the reader and the verifier give; `XA7002` when the module is not the one that the
+    /// bundle's signature describes.
+    pub fn of_bundle(bundle: &Bundle) -> Result<Self> {
+        let module = wire::hlo::decode_module_with_config(&bundle.executable.hlo)?;
+        hlo::verify::check(&module)?;
+        Ok(Self {
+            caller: bundle.executable.signature.program.clone(),
+            module,
+            is_compiled: true,
+        })
+    }
+
+    /// Whether there is a format of that name.
+    ///
+    /// # Errors
+    /// `XA1006` when there is not.
+    pub fn check_format(format: Option<&str>) -> Result<()> {
+        check_format(format)
     }
 
     /// Evaluates on these files' arrays; gives the array leaves of the result.
@@ -43,23 +76,65 @@ impl Evaluation {
     /// # Errors
     /// `XA8001` and `XA8002` for inputs, `XA8007` for what the evaluator lacks.
     pub fn run(&self, inputs: &[ArrayFile]) -> Result<Vec<ArrayLiteral>> {
-        let program = self.module.entry_layout();
-        let shapes = arrays::array_leaves(&program.parameters);
+        let shapes = array_leaves(&self.caller.parameters);
         let leaves = arrays::read(inputs, "in", &shapes)?;
         self.run_leaves(leaves)
     }
 
-    /// Evaluates on the array leaves of all parameters.
+    /// Evaluates on the array leaves of all parameters; both they and the results are as the caller
+    /// sees them.
     ///
     /// # Errors
     /// `XA8007` for what the evaluator lacks.
     pub fn run_leaves(&self, leaves: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
-        let program = self.module.program_shape(self.module.entry);
-        let arguments = arrays::arguments(&program.parameters, leaves);
+        let inside = self.module.program_shape(self.module.entry);
+        let leaves = self.reinterpret(
+            leaves,
+            &array_leaves(&self.caller.parameters),
+            &array_leaves(&inside.parameters),
+        )?;
+        let arguments = arrays::arguments(&inside.parameters, leaves);
         let result = eval::evaluate(&self.module, &arguments)?;
         let mut out = Vec::new();
         flatten(result, &mut out);
-        Ok(out)
+        let (from, to) = ([&inside.result], [&self.caller.result]);
+        self.reinterpret(out, &array_leaves(from), &array_leaves(to))
+    }
+
+    /// The values under `to` that are `values` under `from`.
+    fn reinterpret(
+        &self,
+        values: Vec<ArrayLiteral>,
+        from: &[&ArrayShape],
+        to: &[&ArrayShape],
+    ) -> Result<Vec<ArrayLiteral>> {
+        let misfit = |what: &str| {
+            let message = format!("the module does not fit the program's signature: {what}");
+            let code = match self.is_compiled {
+                true => codes::BUNDLE_CHECK,
+                false => codes::MODULE_STRUCTURE,
+            };
+            Diagnostic::error(code, message)
+        };
+        if values.len() != from.len() || from.len() != to.len() {
+            return Err(misfit("the numbers of arrays differ"));
+        }
+        let pairs = values.into_iter().zip(from).zip(to);
+        pairs
+            .map(|((value, from), to)| {
+                let given = value.shape();
+                if given.ty != from.ty || given.dims != from.dims || from.ty != to.ty {
+                    return Err(misfit("an array has another shape"));
+                }
+                if self.is_compiled {
+                    return device_form::from_device(&device_form::to_device(&value, from), to);
+                }
+                if from.dims != to.dims {
+                    return Err(misfit("an array has other dimensions"));
+                }
+                Ok(ArrayLiteral::new((*to).clone(), value.bytes().to_vec()))
+            })
+            .collect()
     }
 
     /// Reads expected results for this program.
@@ -67,8 +142,7 @@ impl Evaluation {
     /// # Errors
     /// `XA8001` and `XA8002`.
     pub fn read_expected(&self, file: &ArrayFile) -> Result<Vec<ArrayLiteral>> {
-        let program = self.module.entry_layout();
-        let shapes = arrays::array_leaves([&program.result]);
+        let shapes = array_leaves([&self.caller.result]);
         arrays::read(std::slice::from_ref(file), "out", &shapes)
     }
 }
@@ -76,6 +150,23 @@ impl Evaluation {
 #[cfg(feature = "compiler")]
 fn read_program(program: &[u8], format: Option<&str>) -> Result<Module> {
     crate::front::read(program, super::compile::input_format(format)?)
+}
+
+#[cfg(feature = "compiler")]
+fn check_format(format: Option<&str>) -> Result<()> {
+    super::compile::input_format(format).map(drop)
+}
+
+/// Without the front room no format can be named.
+#[cfg(not(feature = "compiler"))]
+fn check_format(format: Option<&str>) -> Result<()> {
+    match format {
+        None => Ok(()),
+        Some(name) => Err(Diagnostic::unsupported(
+            codes::UNKNOWN_WORD,
+            format!("`{name}`: this program was built without the compiler and reads protos only"),
+        )),
+    }
 }
 
 /// Without the front room there is one format.

@@ -4,7 +4,6 @@
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::Severity;
-use crate::base::codes;
 use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays::ArrayFile;
@@ -14,10 +13,6 @@ use crate::executable::check;
 #[cfg(feature = "cpu")]
 use crate::literal::ArrayLiteral;
 use crate::literal::compare::Tolerance;
-#[cfg(all(feature = "cpu", feature = "reference"))]
-use crate::literal::device_form;
-#[cfg(all(feature = "cpu", feature = "reference"))]
-use crate::shape::ArrayShape;
 
 /// What to verify.
 #[derive(Clone, Debug, Default)]
@@ -104,52 +99,22 @@ fn compare(bundle: &Bundle, request: &VerifyRequest, report: &mut VerifyReport) 
 #[cfg(not(feature = "cpu"))]
 fn compare(_: &Bundle, _: &VerifyRequest, _: &mut VerifyReport) -> Result<()> {
     let message = "this program was built without the `cpu` feature and runs no bundles";
-    Err(Diagnostic::unsupported(codes::NO_DEVICE, message))
+    Err(Diagnostic::unsupported(
+        crate::base::codes::NO_DEVICE,
+        message,
+    ))
 }
 
-/// Evaluates the module the bundle carries. Its parameters and results have the caller's bytes, yet
-/// may have other dimensions: the compiler turns layouts into orders of dimensions.
 #[cfg(all(feature = "cpu", feature = "reference"))]
 fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
-    use crate::driver::arrays::array_leaves;
-    use crate::driver::evaluate::Evaluation;
-    let module = crate::wire::hlo::decode_module_with_config(&bundle.executable.hlo)?;
-    crate::hlo::verify::check(&module)?;
-    let inside = module.program_shape(module.entry);
-    let caller = &bundle.executable.signature.program;
-    let parameters = array_leaves(&inside.parameters);
-    let inputs = reinterpret(&inputs, &array_leaves(&caller.parameters), &parameters)?;
-    let results = Evaluation::of(module.clone()).run_leaves(inputs)?;
-    reinterpret(
-        &results,
-        &array_leaves([&inside.result]),
-        &array_leaves([&caller.result]),
-    )
-}
-
-/// The values whose device bytes under `to` are those of `values` under `from`.
-#[cfg(all(feature = "cpu", feature = "reference"))]
-fn reinterpret(
-    values: &[ArrayLiteral],
-    from: &[&ArrayShape],
-    to: &[&ArrayShape],
-) -> Result<Vec<ArrayLiteral>> {
-    let pairs = values.iter().zip(from).zip(to);
-    pairs
-        .map(|((value, from), to)| {
-            let (given, wanted) = (value.shape(), *from);
-            if given.ty != wanted.ty || given.dims != wanted.dims {
-                let message = "the module in the bundle does not fit the bundle's signature";
-                return Err(Diagnostic::error(codes::BUNDLE_CHECK, message));
-            }
-            device_form::from_device(&device_form::to_device(value, from), to)
-        })
-        .collect()
+    crate::driver::evaluate::Evaluation::of_bundle(bundle)?.run_leaves(inputs)
 }
 
 #[cfg(all(feature = "cpu", not(feature = "reference")))]
 fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
     let message = "this program was built without the reference evaluator";
-    Err(Diagnostic::unsupported(codes::EVAL_UNSUPPORTED, message)
-        .help("give expected results with --expect"))
+    Err(
+        Diagnostic::unsupported(crate::base::codes::EVAL_UNSUPPORTED, message)
+            .help("give expected results with --expect"),
+    )
 }

@@ -18,6 +18,7 @@ impl Slice {
     /// Whether the two share a byte.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.alloc == other.alloc
+            && (self.size > 0 && other.size > 0)
             && self.offset < other.offset + other.size
             && other.offset < self.offset + self.size
     }

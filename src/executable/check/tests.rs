@@ -19,6 +19,7 @@ use crate::executable::Signature;
 use crate::executable::Thunk;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
+use crate::executable::TopKThunk;
 use crate::executable::WhileThunk;
 use crate::shape::PrimitiveType;
 use crate::shape::ProgramShape;
@@ -176,6 +177,45 @@ fn slices_and_access() {
 }
 
 #[test]
+fn results_of_a_library_lie_apart() {
+    let top_k = |indices: usize| TopKThunk {
+        batch_size: 1,
+        input_size: 16,
+        k: 16,
+        values: whole(0).slice,
+        output: whole(3).slice,
+        indices: whole(indices).slice,
+    };
+    let put = |e: &mut Executable, thunk: TopKThunk| {
+        e.thunks.0[1].kind = ThunkKind::TopK(thunk);
+    };
+    refuses("two results share memory", |e| put(e, top_k(3)));
+    refuses("a result shares memory with an operand", |e| {
+        put(
+            e,
+            TopKThunk {
+                values: whole(2).slice,
+                ..top_k(2)
+            },
+        );
+    });
+    let mut sound = sound();
+    put(&mut sound, top_k(2));
+    assert_eq!(check(&sound), []);
+}
+
+#[test]
+fn empty_slices_overlap_nothing() {
+    let slice = |offset, size| Slice {
+        offset,
+        size,
+        ..whole(2).slice
+    };
+    assert!(slice(0, 64).overlaps(&slice(32, 1)));
+    assert!(!slice(0, 64).overlaps(&slice(32, 0)) && !slice(32, 0).overlaps(&slice(0, 64)));
+}
+
+#[test]
 fn order_of_writes() {
     refuses("read before they are written", |e| {
         first_kernel(e).args[0] = whole(3);
@@ -227,6 +267,22 @@ fn kernels_and_launches() {
     });
     refuses("a CPU launch with", |e| {
         first_kernel(e).launch.workitems[0] = 32
+    });
+    // The product of these is 2^64.
+    refuses("larger than CUDA allows", |e| {
+        e.needs = TargetNeeds::Cuda {
+            major: 9,
+            minor: 0,
+            feature_extension: 2,
+            host_triple: String::new(),
+            host_cpu: String::new(),
+            host_features: String::new(),
+            abi_version: Vec::new(),
+            target_config: Vec::new(),
+            platform_version: String::new(),
+        };
+        first_kernel(e).launch.workitems = [1 << 22, 1 << 21, 1 << 21];
+        e.images.clear();
     });
     refuses("is a comparator", |e| {
         e.kernels[KernelId::from_index(0)].is_comparator = true

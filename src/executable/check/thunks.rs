@@ -2,6 +2,7 @@
 
 use crate::executable::Access;
 use crate::executable::AllocKind;
+use crate::executable::BufferUse;
 use crate::executable::CollectiveThunk;
 use crate::executable::CollectiveThunkKind;
 use crate::executable::ConvolutionThunk;
@@ -70,7 +71,7 @@ fn shaped(kind: &ThunkKind) -> Vec<&ShapedSlice> {
     }
 }
 
-/// Whether the runtime computes the result itself, reading operands while it writes.
+/// Whether the runtime's library computes the result, reading operands while it writes.
 fn is_library(kind: &ThunkKind) -> bool {
     matches!(
         kind,
@@ -141,9 +142,7 @@ impl Checker<'_, '_> {
                     .add(path, format!("{fault} ({:?})", used.slice.alloc));
             }
         }
-        if is_library(kind) {
-            self.separate(kind, path);
-        }
+        self.separate(kind, path);
         for shaped in shaped(kind) {
             if let Some(fault) = shape_fault(&shaped.shape) {
                 self.findings.add(path, fault);
@@ -158,19 +157,24 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// What the runtime's library writes shares no memory with what it reads.
+    /// What the runtime's library writes shares no memory with what it reads, and the results of a
+    /// library or a function of the host share none with each other.
     fn separate(&mut self, kind: &ThunkKind, path: &str) {
+        if !is_library(kind) && !matches!(kind, ThunkKind::CustomCall(_)) {
+            return;
+        }
         let uses = kind.own_uses();
-        let reads = uses.iter().filter(|u| u.access == Access::Read);
-        let shared = reads.clone().any(|read| {
-            let writes = uses.iter().filter(|u| u.access == Access::Write);
-            writes
-                .clone()
-                .any(|write| read.slice.overlaps(&write.slice))
-        });
-        if shared {
-            self.findings
-                .add(path, "a result shares memory with an operand");
+        let (results, operands): (Vec<&BufferUse>, Vec<&BufferUse>) =
+            uses.iter().partition(|u| u.access == Access::Write);
+        for (i, result) in results.iter().enumerate() {
+            let shares = |other: &&BufferUse| result.slice.overlaps(&other.slice);
+            if is_library(kind) && operands.iter().any(shares) {
+                self.findings
+                    .add(path, "a result shares memory with an operand");
+            }
+            if results[i + 1..].iter().any(shares) {
+                self.findings.add(path, "two results share memory");
+            }
         }
     }
 
@@ -253,9 +257,12 @@ impl Checker<'_, '_> {
                     .then(|| "a CPU launch with workitems, clusters or shared memory".to_owned())
             }
             TargetNeeds::Cuda { .. } => {
-                let items: u64 = launch.workitems.iter().map(|&n| u64::from(n)).product();
+                let items = launch
+                    .workitems
+                    .iter()
+                    .try_fold(1u32, |total, &n| total.checked_mul(n));
                 let too_large = groups.iter().zip(MAX_CUDA_GRID).any(|(&n, max)| n > max);
-                (too_large || items > 1024).then(|| {
+                (too_large || items.is_none_or(|items| items > 1024)).then(|| {
                     format!(
                         "a launch of {groups:?} blocks of {:?} threads is larger than CUDA allows",
                         launch.workitems

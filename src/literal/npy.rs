@@ -144,7 +144,7 @@ impl NpyArray {
         self.data.chunks_exact_mut(part).for_each(<[u8]>::reverse);
     }
 
-    /// The array as a version 1 `.npy` file, as NumPy writes it.
+    /// The array as a `.npy` file, as NumPy writes it: version 1, or 2 when the header is too long.
     pub fn write(&self) -> Vec<u8> {
         let dims = match self.dims.as_slice() {
             [one] => format!("({one},)"),
@@ -157,15 +157,24 @@ impl NpyArray {
             "{{'descr': '{}', 'fortran_order': False, 'shape': {dims}, }}",
             self.dtype()
         );
-        let used = MAGIC.len() + 4 + header.len() + 1;
-        header.extend(std::iter::repeat_n(' ', used.next_multiple_of(64) - used));
+        // With spaces and a newline, so that the elements begin at a multiple of 64.
+        let padded = |before: usize| (before + header.len() + 1).next_multiple_of(64) - before;
+        let length = padded(MAGIC.len() + 4);
+        let (length, prefix) = match u16::try_from(length) {
+            Ok(short) => (length, [&[1, 0], short.to_le_bytes().as_slice()].concat()),
+            Err(_) => {
+                let length = padded(MAGIC.len() + 6);
+                let bytes = (length as u32).to_le_bytes();
+                (length, [&[2, 0], bytes.as_slice()].concat())
+            }
+        };
+        let spaces = length - header.len() - 1;
+        header.extend(std::iter::repeat_n(' ', spaces));
         header.push('\n');
-        let length =
-            u16::try_from(header.len()).expect("a header of at most 32 dimensions is short");
-        let mut out = Vec::with_capacity(MAGIC.len() + 4 + header.len() + self.data.len());
+        let mut out =
+            Vec::with_capacity(MAGIC.len() + prefix.len() + header.len() + self.data.len());
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[1, 0]);
-        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&prefix);
         out.extend_from_slice(header.as_bytes());
         out.extend_from_slice(&self.data);
         out
@@ -388,6 +397,9 @@ fn parse_descr(descr: &str) -> Result<(bool, NpyKind, usize)> {
 
 /// Column-major elements to row-major order.
 fn from_fortran(dims: &[usize], width: usize, data: &[u8]) -> Vec<u8> {
+    if data.is_empty() {
+        return Vec::new();
+    }
     let mut strides = vec![width; dims.len()];
     for d in 1..dims.len() {
         strides[d] = strides[d - 1] * dims[d - 1];
@@ -478,6 +490,11 @@ mod tests {
             &[1, 4, 2, 5, 3, 6],
         );
         assert_eq!(NpyArray::read(&bytes).unwrap().data, [1, 2, 3, 4, 5, 6]);
+        let bytes = npy(
+            "{'descr': '|i1', 'fortran_order': True, 'shape': (9223372036854775807, 4, 0), }",
+            &[],
+        );
+        assert!(NpyArray::read(&bytes).unwrap().data.is_empty());
     }
 
     #[test]
@@ -492,7 +509,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_and_aligned() {
-        for dims in [vec![], vec![3], vec![2, 0, 4], vec![1, 2]] {
+        // The last one has a header of more than 64 KiB.
+        let many = vec![1; 30_000];
+        for dims in [vec![], vec![3], vec![2, 0, 4], vec![1, 2], many] {
             let count: usize = dims.iter().product();
             let array = NpyArray {
                 kind: NpyKind::Float,

@@ -127,7 +127,7 @@ impl PrimitiveType {
     pub fn byte_width(self) -> usize {
         self.bit_width().div_ceil(8)
     }
-    /// Whether several elements share a byte in packed arrays.
+    /// Whether an element has fewer than eight bits.
     pub fn is_sub_byte(self) -> bool {
         self.bit_width() < 8
     }

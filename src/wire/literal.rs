@@ -1,6 +1,7 @@
 //! Literals on the wire (`LiteralProto`).
 //!
-//! The proto holds elements in the order of its shape's layout, types below a byte one a byte.
+//! The proto holds elements in the order of its shape's layout, types below a byte one a byte with
+//! zeros above their bits.
 
 use crate::base::Result;
 use crate::literal::ArrayLiteral;
@@ -55,7 +56,8 @@ fn decode_array_literal(proto: &pb::LiteralProto, shape: ArrayShape) -> Result<A
         ));
     }
     let bytes = physical_bytes(proto, shape.ty);
-    if !is_sub_byte(shape.ty) || bytes.len() != shape.element_count() {
+    // Packed types have a byte an element here, but packed bytes of the right size are read too.
+    if !shape.ty.is_packed() || bytes.len() != shape.element_count() {
         return from_device(&bytes, &shape);
     }
     let ordered = from_device(&bytes, &shape.with_type(PrimitiveType::U8))?;
@@ -67,12 +69,6 @@ fn decode_array_literal(proto: &pb::LiteralProto, shape: ArrayShape) -> Result<A
     };
     let elements = ordered.bytes().iter().map(extend).collect();
     Ok(ArrayLiteral::new(shape, elements))
-}
-
-/// Whether device memory packs the type. Literals on the wire do not: an element has a byte, with
-/// zeros above its bits. (Packed ones of the right size are read too.)
-fn is_sub_byte(ty: PrimitiveType) -> bool {
-    ty.bit_width_in_memory() < 8 && ty != PrimitiveType::Pred
 }
 
 fn le<const N: usize, T: Copy>(values: &[T], to: impl Fn(T) -> [u8; N]) -> Vec<u8> {
@@ -142,7 +138,7 @@ fn from_le<const N: usize, T>(bytes: &[u8], from: impl Fn([u8; N]) -> T) -> Vec<
 /// The proto of an array, its elements in the order of the layout of `shape`.
 fn encode_array_literal(array: &ArrayLiteral, shape: &ArrayShape) -> pb::LiteralProto {
     use PrimitiveType as P;
-    let bytes = match is_sub_byte(shape.ty) {
+    let bytes = match shape.ty.is_packed() {
         false => to_device(array, shape),
         true => {
             let mask = (1u8 << shape.ty.bit_width()) - 1;

@@ -186,17 +186,12 @@ pub fn encode_layout(layout: &Layout) -> pb::LayoutProto {
     }
 }
 
-/// Whether bundles say of arrays of this type how many bits an element takes in memory. Loaders
-/// take a byte for each element where nothing is said.
-fn is_packed(ty: PrimitiveType) -> bool {
-    ty.bit_width_in_memory() < 8 && ty != PrimitiveType::Pred
-}
-
-/// Says of every packed array of a shape how many bits an element takes.
+/// Says of every packed array of a shape how many bits an element takes, as bundles do: loaders take
+/// a byte for each element where nothing is said.
 pub(super) fn mark_packed(proto: &mut pb::ShapeProto) {
     if let Some(layout) = &mut proto.layout
         && let Some(ty) = PrimitiveType::from_number(proto.element_type)
-        && is_packed(ty)
+        && ty.is_packed()
     {
         layout.element_size_in_bits = numbers(&[ty.bit_width()])[0];
     }
@@ -211,7 +206,7 @@ pub(super) fn mark_program(proto: &mut pb::ProgramShapeProto) {
 
 /// The inverse of [`mark_packed`]: inside, packed types are known by themselves.
 pub(super) fn unmark_packed(array: &mut ArrayShape) {
-    if is_packed(array.ty)
+    if array.ty.is_packed()
         && let Some(layout) = &mut array.layout
         && layout.element_size_in_bits == numbers(&[array.ty.bit_width()])[0]
     {

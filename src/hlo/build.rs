@@ -43,7 +43,6 @@ use crate::shape::Dims;
 use crate::shape::ElementKind;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
-use crate::shape::index::inverse_permutation;
 
 impl Module {
     /// A module without computations. The first one added is the entry until another is chosen.
@@ -62,10 +61,6 @@ impl Module {
             stack_frames: Default::default(),
             other_attributes: Vec::new(),
         }
-    }
-    /// Adds a computation that was made by hand.
-    pub fn add_comp(&mut self, comp: Computation) -> CompId {
-        self.comps.push(comp)
     }
     /// Adds a computation without instructions. Its root is not there until
     /// [`Builder::set_root`] names one.
@@ -415,7 +410,7 @@ impl Builder<'_> {
         a: InstrId,
         b: InstrId,
     ) -> Result<InstrId> {
-        let ty = comparison_type(self.ty(a)?);
+        let ty = ComparisonType::default_of(Some(self.shape(a)));
         self.op(Op::Compare { direction, ty }, &[a, b])
     }
     /// `on_true` where `pred` holds, else `on_false`.
@@ -496,10 +491,6 @@ impl Builder<'_> {
         }
         let dims = permutation.into();
         self.op(Op::Transpose { dims }, &[x])
-    }
-    /// Undoes a transpose by `permutation`.
-    pub fn transpose_back(&mut self, x: InstrId, permutation: &[usize]) -> Result<InstrId> {
-        self.transpose(x, &inverse_permutation(permutation))
     }
     /// Back to front along `dims`.
     pub fn reverse(&mut self, x: InstrId, dims: &[usize]) -> Result<InstrId> {
@@ -727,15 +718,6 @@ impl Builder<'_> {
         let start = self.tuple(&[&[zero], values].concat())?;
         let end = self.while_loop(condition, body, start)?;
         (1..=values.len()).map(|i| self.gte(end, i)).collect()
-    }
-}
-
-/// The order that is natural to an element type.
-pub fn comparison_type(ty: PrimitiveType) -> ComparisonType {
-    match ty.kind() {
-        ElementKind::Float | ElementKind::Complex => ComparisonType::Float,
-        ElementKind::Signed => ComparisonType::Signed,
-        ElementKind::Unsigned | ElementKind::Pred => ComparisonType::Unsigned,
     }
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::hlo::CompId;
 use crate::literal::Literal;
 use crate::shape::Dims;
-use crate::shape::PrimitiveType;
+use crate::shape::ElementKind;
 use crate::shape::Shape;
 
 macro_rules! named_enum {
@@ -606,6 +606,21 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether element `i` of the result is computed from element `i` of each operand, or from its
+    /// only element: a select's predicate and a clamp's bounds may be scalars. Of the conversions
+    /// only `convert` counts, since a bitcast may change the dimensions.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(
+            self,
+            Self::Unary(_)
+                | Self::Binary(_)
+                | Self::Compare { .. }
+                | Self::Select
+                | Self::Clamp
+                | Self::Convert
+                | Self::ReducePrecision { .. }
+        )
+    }
     /// The opcode as HLO text prints it.
     pub fn opcode(&self) -> &'static str {
         match self {
@@ -733,14 +748,12 @@ impl Op {
 }
 
 impl ComparisonType {
-    /// The order that values of an element type have when none is asked for.
-    pub fn default_of(ty: PrimitiveType) -> Self {
-        if ty.is_signed() {
-            Self::Signed
-        } else if ty.is_unsigned() || ty == PrimitiveType::Pred {
-            Self::Unsigned
-        } else {
-            Self::Float
+    /// The order that values of this shape have when none is asked for.
+    pub fn default_of(operand: Option<&Shape>) -> Self {
+        match operand.and_then(Shape::as_array).map(|a| a.ty.kind()) {
+            Some(ElementKind::Signed) => Self::Signed,
+            Some(ElementKind::Unsigned | ElementKind::Pred) => Self::Unsigned,
+            Some(ElementKind::Float | ElementKind::Complex) | None => Self::Float,
         }
     }
 }

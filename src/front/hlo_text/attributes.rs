@@ -93,6 +93,15 @@ impl<'a> Attributes<'a> {
         take_domain: Domain -> Box<Domain>;
         take_raw: Raw -> String;
     }
+    /// The flag `name`; false when it is not there.
+    pub(super) fn flag(&mut self, name: &str) -> bool {
+        self.take_bool(name).unwrap_or(false)
+    }
+    /// What of the result shares memory with operands; nothing when nothing is said.
+    pub(super) fn aliasing(&mut self) -> Aliasing {
+        self.take_aliasing("output_to_operand_aliasing")
+            .unwrap_or_default()
+    }
     /// Takes what rides along with any instruction.
     pub(super) fn take_extra(&mut self) -> Option<Box<Extra>> {
         let extra = Extra {

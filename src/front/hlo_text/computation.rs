@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use crate::base::Diagnostic;
 use crate::base::Id;
 use crate::base::Result;
 use crate::base::codes;
+use crate::base::text::MAX_NESTING;
+use crate::front::hlo_text::MAX_INFERRED_PARTS;
 use crate::front::hlo_text::Reader;
 use crate::front::hlo_text::attributes::Attributes;
 use crate::hlo::CompId;
@@ -172,7 +175,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    fn undefined(&self, name: &str, place: usize) -> Box<crate::base::Diagnostic> {
+    fn undefined(&self, name: &str, place: usize) -> Box<Diagnostic> {
         let message = format!("no instruction `{name}` is defined here");
         self.cursor.diagnostic(codes::TEXT_NAME, place, message)
     }
@@ -232,11 +235,8 @@ impl<'a> Reader<'a> {
         }
         parsed.control = list.take_names("control-predecessors").unwrap_or_default();
         parsed.extra = list.take_extra();
-        let shapes: SmallVec<[Shape; 4]> = parsed
-            .operands
-            .iter()
-            .map(|o| scope.shape(*o).clone())
-            .collect();
+        let shapes: SmallVec<[&Shape; 4]> =
+            parsed.operands.iter().map(|o| scope.shape(*o)).collect();
         parsed.op = match leaf {
             Some(mut op) => {
                 if let Op::Parameter {
@@ -282,15 +282,21 @@ impl<'a> Reader<'a> {
         Ok(op)
     }
 
-    /// The shape of an instruction whose text has none.
-    fn inferred(&self, op: &Op, operands: &[Shape], start: usize) -> Result<Shape> {
-        let operands: SmallVec<[&Shape; 4]> = operands.iter().collect();
-        match infer(&self.module, op, &operands, None) {
-            Ok(shape) => Ok(shape.with_default_layout()),
-            Err(error) => {
-                Err(error.or_at(|| self.cursor.location(start, start + op.opcode().len())))
-            }
+    /// The shape of an instruction whose text has none. A line may double the tuple of the line
+    /// before, so what such shapes take together is bounded, and how deep they nest.
+    fn inferred(&mut self, op: &Op, operands: &[&Shape], start: usize) -> Result<Shape> {
+        let at = |error: Box<Diagnostic>| {
+            error.or_at(|| self.cursor.location(start, start + op.opcode().len()))
+        };
+        let mut left = self.inferred_parts;
+        for shape in operands {
+            take_parts(shape, 0, &mut left).map_err(at)?;
         }
+        let shape = infer(&self.module, op, operands, None).map_err(at)?;
+        let mut left = self.inferred_parts;
+        take_parts(&shape, 0, &mut left).map_err(at)?;
+        self.inferred_parts = left;
+        Ok(shape.with_default_layout())
     }
 
     /// `(shape? name, ...)`; an operand may also be an instruction without attributes.
@@ -344,7 +350,7 @@ impl<'a> Reader<'a> {
     pub(super) fn wrapped(
         &mut self,
         op: Op,
-        operands: &[Shape],
+        operands: &[&Shape],
         shape: &Shape,
         extra: Option<&Extra>,
     ) -> Result<CompId> {
@@ -362,7 +368,7 @@ impl<'a> Reader<'a> {
                     number,
                     leaf_replication: Vec::new(),
                 },
-                shape: operand.clone(),
+                shape: Shape::clone(operand),
                 operands: SmallVec::new(),
                 extra: None,
                 control: Vec::new(),
@@ -376,6 +382,20 @@ impl<'a> Reader<'a> {
         self.unnamed.push((comp, "async_wrapped"));
         Ok(comp)
     }
+}
+
+/// Takes one from `left` for each part of a shape.
+fn take_parts(shape: &Shape, depth: usize, left: &mut usize) -> Result<()> {
+    if *left == 0 || depth > MAX_NESTING {
+        let message = format!(
+            "tuples without shapes in the text that nest deeper than {MAX_NESTING} levels or have \
+             more than {MAX_INFERRED_PARTS} parts together"
+        );
+        return Err(Diagnostic::error(codes::INPUT_LIMIT, message));
+    }
+    *left -= 1;
+    let mut elements = shape.as_tuple().unwrap_or_default().iter();
+    elements.try_for_each(|element| take_parts(element, depth + 1, left))
 }
 
 fn add<'a>(scope: &mut Scope<'a>, name: String, parsed: Parsed<'a>) -> InstrId {

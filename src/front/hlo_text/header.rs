@@ -1,6 +1,9 @@
 //! The module as a whole: the `HloModule` line, the tables of stack frames, and what has to be
 //! settled when all computations are read.
 
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
 use crate::base::Result;
 use crate::front::hlo_text::Reader;
 use crate::hlo::AliasKind;
@@ -245,13 +248,21 @@ impl Reader<'_> {
 
     /// Gives the computations that had no name in the text one that nobody has.
     fn name_the_unnamed(&mut self) {
+        let comps = self.module.comps.values();
+        let mut taken: BTreeSet<String> = comps.map(|c| c.name.clone()).collect();
+        let mut next: BTreeMap<&str, usize> = BTreeMap::new();
         for (comp, stem) in std::mem::take(&mut self.unnamed) {
-            let mut number = 0usize;
-            let mut name = stem.to_owned();
-            while self.module.comps.values().any(|c| c.name == name) {
-                number += 1;
-                name = format!("{stem}.{number}");
-            }
+            let number = next.entry(stem).or_default();
+            let name = loop {
+                let name = match *number {
+                    0 => stem.to_owned(),
+                    number => format!("{stem}.{number}"),
+                };
+                *number += 1;
+                if taken.insert(name.clone()) {
+                    break name;
+                }
+            };
             self.module.comps[comp].name = name;
         }
     }

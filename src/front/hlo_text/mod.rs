@@ -34,6 +34,9 @@ use crate::hlo::Stage;
 /// How deep computations and instructions may stand inside each other.
 const MAX_INLINE: usize = 64;
 
+/// Parts that all shapes may have together that the text leaves out.
+const MAX_INFERRED_PARTS: usize = 1 << 22;
+
 /// Reads a module.
 ///
 /// # Errors
@@ -50,6 +53,7 @@ pub fn parse(text: &str) -> Result<Module> {
         names: BTreeMap::new(),
         unnamed: Vec::new(),
         depth: 0,
+        inferred_parts: MAX_INFERRED_PARTS,
     };
     reader.module()?;
     Ok(reader.module)
@@ -83,6 +87,8 @@ struct Reader<'a> {
     unnamed: Vec<(CompId, &'static str)>,
     /// Computations and instructions around the current place.
     depth: usize,
+    /// Parts that shapes which the text leaves out may still have.
+    inferred_parts: usize,
 }
 
 impl<'a> Reader<'a> {

@@ -31,7 +31,7 @@ use crate::shape::Shape;
 
 /// What is known of an instruction besides its attributes.
 struct Context<'c> {
-    operands: &'c [Shape],
+    operands: &'c [&'c Shape],
     shape: Option<&'c Shape>,
     extra: Option<&'c Extra>,
 }
@@ -41,7 +41,7 @@ impl Reader<'_> {
     pub(super) fn operation(
         &mut self,
         list: &mut Attributes<'_>,
-        operands: &[Shape],
+        operands: &[&Shape],
         shape: Option<&Shape>,
         extra: Option<&Extra>,
     ) -> Result<Op> {
@@ -113,9 +113,7 @@ impl Reader<'_> {
             thread: self
                 .text(list, "async_execution_thread")?
                 .filter(|t| t != "main"),
-            output_to_operand_aliasing: list
-                .take_aliasing("output_to_operand_aliasing")
-                .unwrap_or_default(),
+            output_to_operand_aliasing: list.aliasing(),
         })
     }
 
@@ -138,7 +136,7 @@ impl Reader<'_> {
         &mut self,
         opcode: &str,
         list: &mut Attributes<'_>,
-        operands: &[Shape],
+        operands: &[&Shape],
     ) -> Result<Option<Op>> {
         if let Some(unary) = UnaryOp::from_name(opcode) {
             return Ok(Some(Op::Unary(unary)));
@@ -149,19 +147,17 @@ impl Reader<'_> {
         if let Some(op) = plain(opcode) {
             return Ok(Some(op));
         }
-        if let Some(op) = self.data_movement(opcode, list)? {
-            return Ok(Some(op));
-        }
-        if let Some(op) = self.contraction(opcode, list)? {
-            return Ok(Some(op));
-        }
-        if let Some(op) = self.reduction(opcode, list)? {
-            return Ok(Some(op));
+        for family in [
+            Self::data_movement,
+            Self::contraction,
+            Self::reduction,
+            Self::collective,
+        ] {
+            if let Some(op) = family(self, opcode, list)? {
+                return Ok(Some(op));
+            }
         }
         if let Some(op) = self.structure(opcode, list, operands)? {
-            return Ok(Some(op));
-        }
-        if let Some(op) = self.collective(opcode, list)? {
             return Ok(Some(op));
         }
         self.host(opcode, list, operands)
@@ -212,7 +208,7 @@ impl Reader<'_> {
                     index_vector_dim: list.need_size(cursor, "index_vector_dim")?,
                 },
                 slice_sizes: list.need_dims(cursor, "slice_sizes")?,
-                indices_are_sorted: list.take_bool("indices_are_sorted").unwrap_or(false),
+                indices_are_sorted: list.flag("indices_are_sorted"),
             },
             "scatter" => Op::Scatter {
                 dims: ScatterDims {
@@ -226,8 +222,8 @@ impl Reader<'_> {
                     index_vector_dim: list.need_size(cursor, "index_vector_dim")?,
                 },
                 body: list.need_comp(cursor, "to_apply")?,
-                indices_are_sorted: list.take_bool("indices_are_sorted").unwrap_or(false),
-                unique_indices: list.take_bool("unique_indices").unwrap_or(false),
+                indices_are_sorted: list.flag("indices_are_sorted"),
+                unique_indices: list.flag("unique_indices"),
             },
             "get-dimension-size" => Op::GetDimensionSize {
                 dim: list.need_dim(cursor, "dimensions")?,
@@ -295,12 +291,12 @@ impl Reader<'_> {
                 lengths: list.need_dims(&self.cursor, "fft_length")?,
             },
             "cholesky" => Op::Cholesky {
-                lower: list.take_bool("lower").unwrap_or(false),
+                lower: list.flag("lower"),
             },
             "triangular-solve" => Op::TriangularSolve {
-                left_side: list.take_bool("left_side").unwrap_or(false),
-                lower: list.take_bool("lower").unwrap_or(false),
-                unit_diagonal: list.take_bool("unit_diagonal").unwrap_or(false),
+                left_side: list.flag("left_side"),
+                lower: list.flag("lower"),
+                unit_diagonal: list.flag("unit_diagonal"),
                 transpose: list
                     .take_word(&self.cursor, "transpose_a", TriangularTranspose::from_name)?
                     .unwrap_or(TriangularTranspose::NoTranspose),
@@ -333,18 +329,18 @@ impl Reader<'_> {
                 dim: list.need_dim(cursor, "dimensions")?,
                 body: list.need_comp(cursor, "to_apply")?,
                 num_carries: list.need_size(cursor, "num_carries")?,
-                is_reverse: list.take_bool("is_reverse").unwrap_or(false),
+                is_reverse: list.flag("is_reverse"),
                 is_associative: list.take_bool("is_associative"),
             },
             "sort" => Op::Sort {
                 dim: list.need_dim(cursor, "dimensions")?,
                 body: list.need_comp(cursor, "to_apply")?,
-                is_stable: list.take_bool("is_stable").unwrap_or(false),
+                is_stable: list.flag("is_stable"),
             },
             "topk" => Op::TopK {
                 k: list.need_size(cursor, "k")?,
                 largest: list.take_bool("largest").unwrap_or(true),
-                is_stable: list.take_bool("is_stable").unwrap_or(false),
+                is_stable: list.flag("is_stable"),
             },
             "batch-norm-training" | "batch-norm-inference" | "batch-norm-grad" => {
                 let epsilon = list.take_float("epsilon");
@@ -396,7 +392,7 @@ impl Reader<'_> {
         &mut self,
         opcode: &str,
         list: &mut Attributes<'_>,
-        operands: &[Shape],
+        operands: &[&Shape],
     ) -> Result<Option<Op>> {
         let cursor = &self.cursor;
         Ok(Some(match opcode {
@@ -404,7 +400,7 @@ impl Reader<'_> {
                 direction: list.need_word(cursor, "direction", ComparisonDirection::from_name)?,
                 ty: list
                     .take_word(cursor, "type", ComparisonType::from_name)?
-                    .unwrap_or(default_comparison(operands)),
+                    .unwrap_or(ComparisonType::default_of(operands.first().copied())),
             },
             "get-tuple-element" => Op::GetTupleElement {
                 index: list.need_size(cursor, "index")?,
@@ -418,7 +414,7 @@ impl Reader<'_> {
             },
             "call" => Op::Call {
                 body: list.need_comp(cursor, "to_apply")?,
-                is_composite: list.take_bool("is_composite").unwrap_or(false),
+                is_composite: list.flag("is_composite"),
             },
             "while" => Op::While {
                 condition: list.need_comp(cursor, "condition")?,
@@ -436,9 +432,7 @@ impl Reader<'_> {
             "fusion" => Op::Fusion {
                 kind: list.need_word(cursor, "kind", FusionKind::from_name)?,
                 body: list.need_comp(cursor, "calls")?,
-                output_to_operand_aliasing: list
-                    .take_aliasing("output_to_operand_aliasing")
-                    .unwrap_or_default(),
+                output_to_operand_aliasing: list.aliasing(),
             },
             "async-start" => {
                 let body = list.need_comp(cursor, "calls")?;
@@ -472,13 +466,9 @@ impl Reader<'_> {
         Ok(CustomCall {
             target,
             api_version: api.unwrap_or(CustomCallApiVersion::Original),
-            has_side_effect: list
-                .take_bool("custom_call_has_side_effect")
-                .unwrap_or(false),
+            has_side_effect: list.flag("custom_call_has_side_effect"),
             operand_layout_constraints: list.take_shapes("operand_layout_constraints"),
-            output_to_operand_aliasing: list
-                .take_aliasing("output_to_operand_aliasing")
-                .unwrap_or_default(),
+            output_to_operand_aliasing: list.aliasing(),
             called,
             literal: list.take_literal("literal"),
             window: list.take_window("window"),
@@ -534,8 +524,8 @@ impl Reader<'_> {
         let collective = Collective {
             replica_groups: groups.unwrap_or(ReplicaGroups::List(Vec::new())),
             channel_id: list.take_int("channel_id"),
-            use_global_device_ids: list.take_bool("use_global_device_ids").unwrap_or(false),
-            constrain_layout: list.take_bool("constrain_layout").unwrap_or(false),
+            use_global_device_ids: list.flag("use_global_device_ids"),
+            constrain_layout: list.flag("constrain_layout"),
         };
         Ok(Some(Op::Collective {
             kind,
@@ -560,10 +550,8 @@ impl Reader<'_> {
         &mut self,
         opcode: &str,
         list: &mut Attributes<'_>,
-        operands: &[Shape],
+        operands: &[&Shape],
     ) -> Result<Option<Op>> {
-        let channel_id = |list: &mut Attributes<'_>| list.take_int("channel_id");
-        let host = |list: &mut Attributes<'_>| list.take_bool("is_host_transfer").unwrap_or(false);
         Ok(Some(match opcode {
             "infeed" => Op::Infeed {
                 config: list.take_text("infeed_config").unwrap_or_default(),
@@ -572,25 +560,31 @@ impl Reader<'_> {
                 config: list.take_text("outfeed_config").unwrap_or_default(),
                 shape: list
                     .take_shape("outfeed_shape")
-                    .or_else(|| operands.first().cloned())
+                    .or_else(|| operands.first().copied().cloned())
                     .ok_or_else(|| list.missing(&self.cursor, "outfeed_shape"))?,
             },
-            "send" => Op::Send {
-                channel_id: channel_id(list),
-                is_host_transfer: host(list),
-            },
-            "send-done" => Op::SendDone {
-                channel_id: channel_id(list),
-                is_host_transfer: host(list),
-            },
-            "recv" => Op::Recv {
-                channel_id: channel_id(list),
-                is_host_transfer: host(list),
-            },
-            "recv-done" => Op::RecvDone {
-                channel_id: channel_id(list),
-                is_host_transfer: host(list),
-            },
+            "send" | "send-done" | "recv" | "recv-done" => {
+                let channel_id = list.take_int("channel_id");
+                let is_host_transfer = list.flag("is_host_transfer");
+                match opcode {
+                    "send" => Op::Send {
+                        channel_id,
+                        is_host_transfer,
+                    },
+                    "send-done" => Op::SendDone {
+                        channel_id,
+                        is_host_transfer,
+                    },
+                    "recv" => Op::Recv {
+                        channel_id,
+                        is_host_transfer,
+                    },
+                    _ => Op::RecvDone {
+                        channel_id,
+                        is_host_transfer,
+                    },
+                }
+            }
             _ => return Ok(None),
         }))
     }
@@ -669,12 +663,4 @@ fn is_opcode(word: &str) -> bool {
         || BinaryOp::from_name(word).is_some()
         || plain(word).is_some()
         || WRAPPED.contains(&word)
-}
-
-/// The order that a `compare` uses when its text names none.
-fn default_comparison(operands: &[Shape]) -> ComparisonType {
-    match operands.first().and_then(Shape::as_array) {
-        Some(array) => ComparisonType::default_of(array.ty),
-        None => ComparisonType::Float,
-    }
 }

@@ -1,6 +1,7 @@
 //! Broken texts: whatever is cut, put in or changed, there is a module or a diagnostic.
 
 use crate::base::Location;
+use crate::base::codes;
 use crate::front::hlo_text::parse;
 use crate::hlo::print;
 
@@ -211,4 +212,43 @@ fn deep_and_long_texts_are_bounded() {
         )));
         assert!(!check(&format!("HloModule m, {deep}")));
     }
+}
+
+#[test]
+fn tuples_that_double_are_bounded() {
+    let chain = |count: usize, next: &dyn Fn(usize) -> String| {
+        let lines: Vec<String> = (0..count).map(next).collect();
+        format!("ENTRY e {{ t0 = f32[] parameter(0) {} }}", lines.join(" "))
+    };
+    let double = |i: usize| format!("t{} = tuple(t{i}, t{i})", i + 1);
+    let nest = |i: usize| format!("t{} = tuple(t{i})", i + 1);
+    assert!(check(&chain(12, &double)));
+    assert!(check(&chain(100, &nest)));
+    for text in [chain(64, &double), chain(4000, &nest)] {
+        assert_eq!(parse(&text).unwrap_err().code, codes::INPUT_LIMIT);
+        assert!(!check(&text));
+    }
+    // One line with many operands is as much as many lines.
+    let wide = |i: usize| match i {
+        12 => format!("w = tuple({})", ["t12"; 2000].join(", ")),
+        i => double(i),
+    };
+    assert_eq!(
+        parse(&chain(13, &wide)).unwrap_err().code,
+        codes::INPUT_LIMIT
+    );
+}
+
+#[test]
+fn computations_without_names_get_them_soon() {
+    let call = |i: usize| format!("c{i} = call(), to_apply={{ r = f32[] constant({i}) }}");
+    let lines: Vec<String> = (0..3000).map(call).collect();
+    let text = format!(
+        "inline.1 {{ r = f32[] constant(0) }} ENTRY e {{ {} }}",
+        lines.join("\n")
+    );
+    let module = parse(&text).unwrap();
+    let names: Vec<&str> = module.comps.values().map(|c| c.name.as_str()).collect();
+    assert_eq!(names[..4], ["inline.1", "inline", "inline.2", "inline.3"]);
+    assert_eq!(names[3000], "inline.3000");
 }

@@ -127,21 +127,16 @@ impl List<'_, '_> {
             self.put(name, quote(bytes));
         }
     }
-    fn batch_norm(&mut self, epsilon: f32, feature_index: usize) {
-        self.put("epsilon", format_args!("{epsilon:?}"));
-        self.put("feature_index", feature_index);
-    }
-    fn channel(&mut self, channel_id: Option<i64>, is_host_transfer: bool) {
-        self.number("channel_id", channel_id);
-        self.flag("is_host_transfer", is_host_transfer);
+    /// A count of groups, of which one is the same as none said.
+    fn groups<T: Display + From<u8> + PartialEq>(&mut self, name: &str, count: T) {
+        self.number(name, Some(count).filter(|n| *n != T::from(1)));
     }
 }
 
 /// Appends the attributes that belong to the op of `id`.
 pub(super) fn attributes(module: &Module, names: &Names<'_>, id: InstrId, out: &mut String) {
     let instr = &module.instrs[id];
-    let operand_type = instr.operands.first().map(|o| &module.instrs[*o].shape);
-    let operand_type = operand_type.and_then(Shape::as_array).map(|a| a.ty);
+    let operand = instr.operands.first().map(|o| &module.instrs[*o].shape);
     let mut list = List { out, names };
     match &instr.op {
         Op::Parameter {
@@ -151,17 +146,20 @@ pub(super) fn attributes(module: &Module, names: &Names<'_>, id: InstrId, out: &
         }
         Op::Compare { direction, ty } => {
             list.put("direction", direction.name());
-            if *ty != operand_type.map_or(ComparisonType::Float, ComparisonType::default_of) {
+            if *ty != ComparisonType::default_of(operand) {
                 list.put("type", ty.name());
             }
         }
-        Op::Conditional { branches } => match branches[..] {
-            [yes, no] if operand_type == Some(PrimitiveType::Pred) => {
-                list.comp("true_computation", yes);
-                list.comp("false_computation", no);
+        Op::Conditional { branches } => {
+            let array = operand.and_then(Shape::as_array);
+            match branches[..] {
+                [yes, no] if array.is_some_and(|a| a.ty == PrimitiveType::Pred) => {
+                    list.comp("true_computation", yes);
+                    list.comp("false_computation", no);
+                }
+                _ => list.comps("branch_computations", branches),
             }
-            _ => list.comps("branch_computations", branches),
-        },
+        }
         op => {
             let _ = data_movement(op, &mut list)
                 || reduction(op, &mut list)
@@ -281,14 +279,8 @@ fn contraction(op: &Op, list: &mut List<'_, '_>) -> bool {
         } => {
             list.window(window);
             list.put("dim_labels", dim_labels(dims));
-            list.number(
-                "feature_group_count",
-                Some(feature_group_count).filter(|n| **n != 1),
-            );
-            list.number(
-                "batch_group_count",
-                Some(batch_group_count).filter(|n| **n != 1),
-            );
+            list.groups("feature_group_count", *feature_group_count);
+            list.groups("batch_group_count", *batch_group_count);
             list.precision(precision);
         }
         Op::Fft { kind, lengths } => {
@@ -373,7 +365,10 @@ fn reduction(op: &Op, list: &mut List<'_, '_>) -> bool {
         | Op::BatchNormGrad {
             epsilon,
             feature_index,
-        } => list.batch_norm(*epsilon, *feature_index),
+        } => {
+            list.put("epsilon", format_args!("{epsilon:?}"));
+            list.put("feature_index", feature_index);
+        }
         Op::ReducePrecision {
             exponent_bits,
             mantissa_bits,
@@ -445,14 +440,8 @@ fn structure(op: &Op, list: &mut List<'_, '_>) -> bool {
 fn custom_call(call: &CustomCall, list: &mut List<'_, '_>) {
     list.window(call.window.as_deref().unwrap_or_default());
     list.number("dim_labels", call.conv_dims.as_ref().map(dim_labels));
-    list.number(
-        "feature_group_count",
-        Some(call.feature_group_count).filter(|n| *n != 1),
-    );
-    list.number(
-        "batch_group_count",
-        Some(call.batch_group_count).filter(|n| *n != 1),
-    );
+    list.groups("feature_group_count", call.feature_group_count);
+    list.groups("batch_group_count", call.batch_group_count);
     if call.padding_type != PaddingType::Invalid {
         list.put("padding_type", call.padding_type.name());
     }
@@ -518,7 +507,10 @@ fn host(op: &Op, list: &mut List<'_, '_>) -> bool {
         | Op::RecvDone {
             channel_id,
             is_host_transfer,
-        } => list.channel(*channel_id, *is_host_transfer),
+        } => {
+            list.number("channel_id", *channel_id);
+            list.flag("is_host_transfer", *is_host_transfer);
+        }
         _ => return false,
     }
     true

@@ -6,7 +6,6 @@ use crate::hlo::ComparisonDirection;
 use crate::hlo::ComparisonType;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
-use crate::hlo::build::comparison_type;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
@@ -27,7 +26,7 @@ pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let ty = if array.ty.is_float() {
         ComparisonType::TotalOrder
     } else {
-        comparison_type(array.ty)
+        ComparisonType::default_of(Some(b.shape(x)))
     };
     let place = PrimitiveType::S32;
     let scalars = [array.ty, array.ty, place, place].map(Shape::scalar);

@@ -26,7 +26,6 @@ use crate::hlo::StackFrame;
 use crate::hlo::StackFrameIndex;
 use crate::hlo::Stage;
 use crate::proto::xla as pb;
-use crate::shape::Shape;
 use crate::shape::ShapeIndex;
 use crate::wire::hlo::attributes::decode_metadata;
 use crate::wire::hlo::attributes::decode_sharding;
@@ -369,9 +368,4 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-/// Whether a shape is an array or holds one; used where upstream tells defaults by element type.
-pub(super) fn element_type(shape: Option<&Shape>) -> Option<crate::shape::PrimitiveType> {
-    shape.and_then(Shape::as_array).map(|array| array.ty)
 }

@@ -19,10 +19,8 @@ use crate::hlo::UnaryOp;
 use crate::hlo::Window;
 use crate::proto::xla as pb;
 use crate::shape::Dims;
-use crate::shape::ElementKind;
 use crate::shape::Shape;
 use crate::wire::hlo::attributes as attr;
-use crate::wire::hlo::decode::element_type;
 use crate::wire::hlo::mesh::groups_text;
 use crate::wire::literal::decode_literal;
 use crate::wire::number::bad;
@@ -65,12 +63,6 @@ impl Source<'_> {
     fn channel(&self) -> Option<i64> {
         (self.proto.channel_id > 0).then_some(self.proto.channel_id)
     }
-    fn transfer(&self) -> (Option<i64>, bool) {
-        (self.channel(), self.proto.is_host_transfer)
-    }
-    fn sharding(&self, of: Option<&pb::OpSharding>) -> Result<Option<crate::hlo::Sharding>> {
-        of.map(attr::decode_sharding).transpose()
-    }
 }
 
 fn required<'a, T>(message: &'a Option<T>, what: &str) -> Result<&'a T> {
@@ -94,19 +86,17 @@ pub(super) fn decode_op(s: &Source<'_>) -> Result<Op> {
         own_kernel,
         structure,
         host,
+        collective,
     ];
     for family in families {
         if let Some(op) = family(opcode, s)? {
             return Ok(op);
         }
     }
-    match collective(opcode, s)? {
-        Some(op) => Ok(op),
-        None => Err(crate::base::Diagnostic::unsupported(
-            crate::base::codes::UNKNOWN_WORD,
-            format!("the opcode `{opcode}` is not known"),
-        )),
-    }
+    Err(crate::base::Diagnostic::unsupported(
+        crate::base::codes::UNKNOWN_WORD,
+        format!("the opcode `{opcode}` is not known"),
+    ))
 }
 
 fn simple(opcode: &str, s: &Source<'_>) -> Result<Option<Op>> {
@@ -159,11 +149,7 @@ fn compare(s: &Source<'_>) -> Result<Op> {
     let direction = ComparisonDirection::from_name(direction)
         .ok_or_else(|| bad(format!("the comparison direction is `{direction}`")))?;
     let ty = match s.proto.comparison_type.as_str() {
-        "" => match element_type(s.first_operand).map(|ty| ty.kind()) {
-            Some(ElementKind::Signed) => ComparisonType::Signed,
-            Some(ElementKind::Unsigned | ElementKind::Pred) => ComparisonType::Unsigned,
-            Some(ElementKind::Float | ElementKind::Complex) | None => ComparisonType::Float,
-        },
+        "" => ComparisonType::default_of(s.first_operand),
         name => ComparisonType::from_name(name)
             .ok_or_else(|| bad(format!("the comparison type is `{name}`")))?,
     };
@@ -279,6 +265,7 @@ fn contraction(opcode: &str, s: &Source<'_>) -> Result<Option<Op>> {
 
 fn window_or_reduce(opcode: &str, s: &Source<'_>) -> Result<Option<Op>> {
     let p = s.proto;
+    let epsilon = p.epsilon;
     let feature_index = || index(p.feature_index, "a feature index");
     Ok(Some(match opcode {
         "reduce" => Op::Reduce {
@@ -306,15 +293,15 @@ fn window_or_reduce(opcode: &str, s: &Source<'_>) -> Result<Option<Op>> {
             },
         },
         "batch-norm-training" => Op::BatchNormTraining {
-            epsilon: p.epsilon,
+            epsilon,
             feature_index: feature_index()?,
         },
         "batch-norm-inference" => Op::BatchNormInference {
-            epsilon: p.epsilon,
+            epsilon,
             feature_index: feature_index()?,
         },
         "batch-norm-grad" => Op::BatchNormGrad {
-            epsilon: p.epsilon,
+            epsilon,
             feature_index: feature_index()?,
         },
         _ => return Ok(None),
@@ -372,11 +359,14 @@ fn structure(opcode: &str, s: &Source<'_>) -> Result<Option<Op>> {
         "opt-barrier" => Op::OptimizationBarrier,
         "add-dependency" => Op::AddDependency,
         "after-all" => Op::AfterAll,
-        "domain" => Op::Domain(Box::new(Domain {
-            kind: "sharding".to_owned(),
-            entry: s.sharding(p.domain_entry_sharding.as_ref())?,
-            exit: s.sharding(p.domain_exit_sharding.as_ref())?,
-        })),
+        "domain" => {
+            let (entry, exit) = (&p.domain_entry_sharding, &p.domain_exit_sharding);
+            Op::Domain(Box::new(Domain {
+                kind: "sharding".to_owned(),
+                entry: entry.as_ref().map(attr::decode_sharding).transpose()?,
+                exit: exit.as_ref().map(attr::decode_sharding).transpose()?,
+            }))
+        }
         "copy-start" => Op::CopyStart {
             cross_program_prefetch_index: p
                 .optional_cross_program_prefetch_index
@@ -457,7 +447,7 @@ fn custom_call(s: &Source<'_>) -> Result<Op> {
 
 fn host(opcode: &str, s: &Source<'_>) -> Result<Option<Op>> {
     let p = s.proto;
-    let (channel_id, is_host_transfer) = s.transfer();
+    let (channel_id, is_host_transfer) = (s.channel(), p.is_host_transfer);
     Ok(Some(match opcode {
         "infeed" => Op::Infeed {
             config: p.infeed_config.clone(),

@@ -215,7 +215,7 @@ impl Infer<'_> {
             let positions = window_positions(w, input.dims[dims.input_spatial[i]]);
             sizes[dims.output_spatial[i]] = match positions {
                 Some(n) => n,
-                None => return Err(self.fail(format!("window dimension {i} overflows"))),
+                None => return Err(self.fail(format!("window dimension {i} reaches too far"))),
             };
         }
         let ty = self.contraction_type(input, kernel)?;

@@ -158,7 +158,15 @@ impl<'a> Infer<'a> {
             Op::Call { body, .. } => self.call(*body),
             Op::While { condition, body } => self.while_loop(*condition, *body),
             Op::Conditional { branches } => self.conditional(branches),
-            Op::Fusion { body, .. } => self.call(*body),
+            Op::Fusion {
+                body,
+                output_to_operand_aliasing,
+                ..
+            } => {
+                let result = self.call(*body)?;
+                self.operand_aliasing(output_to_operand_aliasing, &result)?;
+                Ok(result)
+            }
             Op::AsyncStart { body, .. } => self.async_start(*body),
             Op::AsyncUpdate => self.async_update(),
             Op::AsyncDone => self.async_done(),

@@ -6,6 +6,7 @@ use crate::hlo::SliceDim;
 use crate::hlo::infer::Infer;
 use crate::hlo::infer::bare;
 use crate::hlo::infer::list;
+use crate::hlo::infer::reduce::MAX_EXTENT;
 use crate::hlo::infer::resized;
 use crate::hlo::infer::text;
 use crate::literal::Literal;
@@ -226,8 +227,13 @@ impl Infer<'_> {
                 format!("interior padding of dimension {d} is {}", pad.interior)
             })?;
             let size = from.dims[d] as i128;
-            let inside = (size - 1).max(0) * i128::from(pad.interior);
-            let size = size + inside + i128::from(pad.low) + i128::from(pad.high);
+            let dilated = size + (size - 1).max(0) * i128::from(pad.interior);
+            let (low, high) = (i128::from(pad.low), i128::from(pad.high));
+            let reach = dilated.max(low.abs()).max(high.abs());
+            self.ensure(reach <= MAX_EXTENT, || {
+                format!("padding of dimension {d} reaches as far as {reach}")
+            })?;
+            let size = dilated + low + high;
             self.ensure(size >= 0, || format!("crops dimension {d} to size {size}"))?;
             match usize::try_from(size) {
                 Ok(size) => sizes.push(size),

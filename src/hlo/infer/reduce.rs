@@ -15,7 +15,11 @@ use crate::shape::Dims;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
-/// Number of positions of a window dimension over `size` elements; `None` when it overflows.
+/// Largest size of a padded or dilated dimension, so that positions are computed in 64 bits.
+pub(super) const MAX_EXTENT: i128 = 1 << 50;
+
+/// Number of positions of a window dimension over `size` elements; `None` when one of its extents is
+/// beyond 2^50.
 ///
 /// `dilated(n, d)` is 0 for n = 0, else (n-1)*d+1; positions are
 /// floor((dilated base + padding - dilated window) / stride) + 1, or 0 when the window does not fit.
@@ -31,7 +35,8 @@ pub fn window_positions(window: &WindowDim, size: usize) -> Option<usize> {
         return Some(0);
     }
     let stride = i128::from(window.stride);
-    if stride <= 0 {
+    let low = i128::from(window.padding_low).abs();
+    if stride <= 0 || base > MAX_EXTENT || low > MAX_EXTENT {
         return None;
     }
     usize::try_from((base - reach) / stride + 1).ok()
@@ -124,7 +129,7 @@ impl Infer<'_> {
         for (d, (w, &size)) in window.iter().zip(&array.dims).enumerate() {
             match window_positions(w, size) {
                 Some(n) => sizes.push(n),
-                None => return Err(self.fail(format!("window dimension {d} overflows"))),
+                None => return Err(self.fail(format!("window dimension {d} reaches too far"))),
             }
         }
         Ok(sizes)
@@ -301,5 +306,12 @@ mod tests {
             Some(0)
         );
         assert_eq!(positions(4, 1, |w| w.stride = 0), None);
+        // Few positions, but far away.
+        let away = |w: &mut WindowDim| {
+            w.padding_low = i64::MIN;
+            w.padding_high = i64::MAX;
+        };
+        assert_eq!(positions(8, 3, away), None);
+        assert_eq!(positions(8, 3, |w| w.stride = i64::MAX), Some(1));
     }
 }

@@ -75,7 +75,7 @@ impl Infer<'_> {
         }
     }
 
-    /// call and fusion: operands are the parameters.
+    /// call, and fusion but for its aliasing: operands are the parameters.
     pub(super) fn call(&self, body: CompId) -> Result<Shape> {
         Ok(self.takes("body", body, self.operands)?.without_layout())
     }

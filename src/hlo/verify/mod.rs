@@ -24,8 +24,7 @@
 //! - O4, `XA2001`: a done or update op takes what its start op gives, of the same channel, and a start
 //!   op has one user.
 //! - O5, `XA2001`: replication flags of a parameter are one a leaf.
-//! - O6, `XA2001`: output-to-operand aliasing of a fusion names parts that exist and fit.
-//! - O7, `XA2001`: an array has no more elements than memory can have bytes.
+//! - O6, `XA2001`: an array has no more elements than memory can have bytes.
 //!
 //! Aliasing, `XA2005` (`aliasing.rs`):
 //! - A1: an aliased output is an array or token leaf of the result.

@@ -1,4 +1,4 @@
-//! Rules O1 to O7: one instruction and its operands.
+//! Rules O1 to O6: one instruction and its operands.
 
 use crate::base::Diagnostic;
 use crate::base::IdMap;
@@ -35,7 +35,6 @@ pub(super) fn ops(report: &mut Report<'_>) {
             }
             pairing(report, id, users[id]);
             leaf_replication(report, id);
-            fusion_aliasing(report, id);
         }
     }
     let Some(layout) = &module.config.entry_layout else {
@@ -48,7 +47,7 @@ pub(super) fn ops(report: &mut Report<'_>) {
     }
 }
 
-/// O3 and O7, for every array in a shape.
+/// O3 and O6, for every array in a shape.
 fn well_formed_arrays(shape: &Shape) -> Result<(), String> {
     let check = |array: &ArrayShape| {
         if array.checked_element_count().is_none() {
@@ -177,34 +176,5 @@ fn leaf_replication(report: &mut Report<'_>, id: InstrId) {
         let found = leaf_replication.len();
         let message = format!("`parameter`: has {found} replication flags for {leaves} leaves");
         report.instr_error(OP_CONSTRAINT, id, message);
-    }
-}
-
-/// O6.
-fn fusion_aliasing(report: &mut Report<'_>, id: InstrId) {
-    let module = report.module;
-    let instr = &module.instrs[id];
-    let Op::Fusion {
-        output_to_operand_aliasing,
-        ..
-    } = &instr.op
-    else {
-        return;
-    };
-    for (output, number, input) in output_to_operand_aliasing {
-        let path = |index: &[i64]| -> Option<Vec<usize>> {
-            index.iter().map(|&i| usize::try_from(i).ok()).collect()
-        };
-        let out = path(output).and_then(|p| instr.shape.at(&p));
-        let operand = usize::try_from(*number)
-            .ok()
-            .and_then(|n| instr.operands.get(n));
-        let from = operand.and_then(|&o| path(input).and_then(|p| module.instrs[o].shape.at(&p)));
-        if !out.zip(from).is_some_and(|(a, b)| agree(a, b)) {
-            let message = format!(
-                "`fusion`: aliases output {output:?} to operand {number} at {input:?}, which do not fit"
-            );
-            report.instr_error(OP_CONSTRAINT, id, message);
-        }
     }
 }

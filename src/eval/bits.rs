@@ -25,6 +25,16 @@ pub(super) fn floats(array: &ArrayLiteral) -> Vec<f64> {
     (0..array.len()).map(|i| as_float(get(array, i))).collect()
 }
 
+/// All elements as pairs of real and imaginary part, in row-major order.
+pub(super) fn pairs(array: &ArrayLiteral) -> Vec<(f64, f64)> {
+    let as_pair = |x| match x {
+        Number::Complex(re, im) => (re, im),
+        Number::Float(re) => (re, 0.0),
+        Number::Int(x) => (x as f64, 0.0),
+    };
+    (0..array.len()).map(|i| as_pair(get(array, i))).collect()
+}
+
 /// An array whose element at each row-major position is given by a function.
 pub(super) fn build(shape: &ArrayShape, mut element: impl FnMut(usize) -> Number) -> ArrayLiteral {
     let width = shape.ty.byte_width();

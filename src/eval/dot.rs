@@ -128,15 +128,7 @@ fn int_product(shape: &ArrayShape, a: &Operand, b: &Operand) -> ArrayLiteral {
 }
 
 fn complex_product(shape: &ArrayShape, a: &Operand, b: &Operand) -> ArrayLiteral {
-    let pairs = |x: &Operand| -> Vec<(f64, f64)> {
-        let pair = |n| match n {
-            Number::Complex(re, im) => (re, im),
-            Number::Float(re) => (re, 0.0),
-            Number::Int(v) => (v as f64, 0.0),
-        };
-        bits::numbers(&x.array).into_iter().map(pair).collect()
-    };
-    let (x, y) = (pairs(a), pairs(b));
+    let (x, y) = (bits::pairs(&a.array), bits::pairs(&b.array));
     let k = a.contracted;
     each(shape, a, b, |i, j| {
         let products = x[i..i + k]
@@ -149,7 +141,7 @@ fn complex_product(shape: &ArrayShape, a: &Operand, b: &Operand) -> ArrayLiteral
 }
 
 /// Ragged dot with the ragged dimension among the left side's free dimensions: rows of group `g`
-/// meet the `g`-th right matrix. `None` for other modes.
+/// meet the `g`-th right matrix. `None` for other modes, and for batches of group sizes.
 pub(super) fn ragged_dot(
     shape: &ArrayShape,
     inputs: &[&ArrayLiteral],
@@ -161,6 +153,9 @@ pub(super) fn ragged_dot(
         return None;
     };
     let &[ragged] = lhs_ragged else { return None };
+    if sizes.shape().rank() != 1 {
+        return None;
+    }
     let sizes: Vec<usize> = bits::floats(sizes)
         .iter()
         .map(|&s| s.max(0.0) as usize)
@@ -168,8 +163,8 @@ pub(super) fn ragged_dot(
     let groups = sizes.len();
     let ends: Vec<usize> = sizes
         .iter()
-        .scan(0, |end, &size| {
-            *end += size;
+        .scan(0usize, |end, &size| {
+            *end = end.saturating_add(size);
             Some(*end)
         })
         .collect();
@@ -189,10 +184,7 @@ pub(super) fn ragged_dot(
     }
     let products: Vec<ArrayLiteral> = (0..groups)
         .map(|g| {
-            let mut part = rhs.shape().clone();
-            part.dims.remove(group_dim);
-            part.layout = None;
-            let matrix = take(rhs, group_dim, g, &part);
+            let matrix = movement::take(rhs, group_dim, g);
             dot(shape, lhs, &matrix, &rhs_dims, &PrecisionConfig::default())
         })
         .collect();
@@ -233,15 +225,6 @@ fn ragged_contracting(
         data.extend_from_slice(product.bytes());
     }
     ArrayLiteral::new(shape.clone(), data)
-}
-
-/// The part of `x` at position `at` of `dim`, that dimension dropped.
-fn take(x: &ArrayLiteral, dim: usize, at: usize, shape: &ArrayShape) -> ArrayLiteral {
-    bits::gather_bytes(shape, x, |i| {
-        let mut from = index::multi_index(&shape.dims, i);
-        from.insert(dim, at);
-        index::linear_index(&x.shape().dims, &from)
-    })
 }
 
 /// Block-scaled dot: each operand times its scale, stretched over the blocks.

@@ -150,7 +150,7 @@ fn binary_int(op: BinaryOp, ty: PrimitiveType, a: i128, b: i128) -> i128 {
             let signed = (a << (128 - width)) >> (128 - width);
             signed >> amount
         }
-        BinaryOp::MulHi => (a * b) >> width,
+        BinaryOp::MulHi => a.wrapping_mul(b) >> width,
         BinaryOp::Power => power_int(ty, a, b),
         BinaryOp::Atan2 | BinaryOp::Complex => 0,
     }
@@ -170,7 +170,7 @@ fn power_int(ty: PrimitiveType, base: i128, exponent: i128) -> i128 {
     let (mut result, mut square, mut rest) = (1, base, exponent);
     while rest > 0 {
         if rest & 1 == 1 {
-            result = number::wrap(ty, result * square);
+            result = number::wrap(ty, i128::wrapping_mul(result, square));
         }
         square = number::wrap(ty, square.wrapping_mul(square));
         rest >>= 1;

@@ -70,19 +70,11 @@ pub(super) fn fft(
     for (&axis, &length) in axes.iter().zip(lengths) {
         full[axis] = length;
     }
-    let source: Vec<C> = bits::numbers(x)
-        .into_iter()
-        .map(|n| match n {
-            Number::Complex(re, im) => (re, im),
-            Number::Float(re) => (re, 0.0),
-            Number::Int(v) => (v as f64, 0.0),
-        })
-        .collect();
     let sign = match kind {
         FftType::Fft | FftType::Rfft => -1.0,
         FftType::Ifft | FftType::Irfft => 1.0,
     };
-    let mut values = source;
+    let mut values = bits::pairs(x);
     let mut dims = x.shape().dims.clone();
     if kind == FftType::Irfft {
         // The other axes first; then the last from its half spectrum.

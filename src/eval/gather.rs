@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use crate::base::Result;
 use crate::eval::bits;
 use crate::eval::interpret::Evaluator;
-use crate::eval::interpret::unsupported;
+use crate::eval::interpret::arrays;
 use crate::eval::movement::clamp_start;
 use crate::hlo::CompId;
 use crate::hlo::GatherDims;
@@ -84,8 +84,7 @@ pub(super) fn scatter(
     operands: &[Literal],
 ) -> Result<Literal> {
     let count = (operands.len() - 1) / 2;
-    let arrays: Option<Vec<&ArrayLiteral>> = operands.iter().map(Literal::as_array).collect();
-    let arrays = arrays.ok_or_else(|| unsupported(instr, "an operand that is no array"))?;
+    let arrays = arrays(instr, operands)?;
     let (inputs, indices, updates) = (&arrays[..count], arrays[count], &arrays[count + 1..]);
     let mut results: Vec<ArrayLiteral> = inputs.iter().map(|&a| a.clone()).collect();
     let input_dims = inputs[0].shape().dims.clone();

@@ -509,7 +509,8 @@ fn array_shape(instr: &Instr) -> Result<&ArrayShape> {
         .ok_or_else(|| unsupported(instr, "a result that is no array"))
 }
 
-fn arrays<'a>(instr: &Instr, operands: &'a [Literal]) -> Result<Vec<&'a ArrayLiteral>> {
+/// The operands, all arrays.
+pub(super) fn arrays<'a>(instr: &Instr, operands: &'a [Literal]) -> Result<Vec<&'a ArrayLiteral>> {
     let all: Option<Vec<_>> = operands.iter().map(Literal::as_array).collect();
     all.ok_or_else(|| unsupported(instr, "an operand that is no array"))
 }

@@ -20,17 +20,6 @@ fn conj(a: C) -> C {
     (a.0, -a.1)
 }
 
-fn pairs(x: &ArrayLiteral) -> Vec<C> {
-    bits::numbers(x)
-        .into_iter()
-        .map(|n| match n {
-            Number::Complex(re, im) => (re, im),
-            Number::Float(re) => (re, 0.0),
-            Number::Int(v) => (v as f64, 0.0),
-        })
-        .collect()
-}
-
 fn rebuild(like: &ArrayLiteral, values: &[C]) -> ArrayLiteral {
     let is_complex = like.ty().is_complex();
     bits::build(like.shape(), |i| {
@@ -68,7 +57,7 @@ pub(super) fn run(instr: &Instr, inputs: &[&ArrayLiteral]) -> Result<ArrayLitera
 /// that is not positive definite gives NaN throughout.
 fn cholesky(a: &ArrayLiteral, lower: bool) -> ArrayLiteral {
     let n = a.shape().dims.last().copied().unwrap_or(0);
-    let mut values = pairs(a);
+    let mut values = bits::pairs(a);
     for matrix in values.chunks_exact_mut((n * n).max(1)) {
         let source = matrix.to_vec();
         let read = |i: usize, j: usize| {
@@ -124,7 +113,7 @@ impl System {
         let n = a.shape().dims.last().copied().unwrap_or(0);
         let columns = b.shape().dims.last().copied().unwrap_or(0);
         let rows = b.shape().dims.iter().rev().nth(1).copied().unwrap_or(0);
-        let (coefficients, mut values) = (pairs(a), pairs(b));
+        let (coefficients, mut values) = (bits::pairs(a), bits::pairs(b));
         if n == 0 || values.is_empty() {
             return b.clone();
         }

@@ -25,3 +25,34 @@ mod sort;
 mod window;
 
 pub use interpret::evaluate;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::codes;
+    use crate::literal::text;
+
+    fn value(body: &str) -> crate::base::Result<String> {
+        let module = crate::front::hlo_text::parse(&format!("HloModule m\nENTRY e {{ {body} }}"))?;
+        Ok(text::print(&evaluate(&module, &[])?))
+    }
+
+    #[test]
+    fn products_of_the_largest_numbers_wrap() {
+        let body = "a = u64[] constant(18446744073709551615) \
+                    high = u64[] mulhi(a, a) low = u64[] multiply(a, a) three = u64[] constant(3) \
+                    cube = u64[] power(a, three) ROOT t = (u64[], u64[], u64[]) tuple(high, low, cube)";
+        // (2^64 - 1)^2 = (2^64 - 2) 2^64 + 1, and (-1)^3 = -1.
+        let wanted = "(18446744073709551614, 1, 18446744073709551615)";
+        assert_eq!(value(body).unwrap(), wanted);
+    }
+
+    #[test]
+    fn batches_of_group_sizes_are_not_known() {
+        let body = "a = f32[2,1] constant({{1}, {2}}) w = f32[2,1,1] constant({{{3}}, {{4}}}) \
+                    s = s32[2,2] constant({{1, 1}, {2, 0}}) ROOT r = f32[2,1] ragged-dot(a, w, s), \
+                    lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, \
+                    rhs_group_dims={0}";
+        assert_eq!(value(body).unwrap_err().code, codes::EVAL_UNSUPPORTED);
+    }
+}

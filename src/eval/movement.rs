@@ -103,6 +103,18 @@ pub(super) fn dynamic_slice(
     strided(shape, x, &source, offset)
 }
 
+/// The part of `x` at position `at` of `dim`, that dimension dropped.
+pub(super) fn take(x: &ArrayLiteral, dim: usize, at: usize) -> ArrayLiteral {
+    let mut dims = x.shape().dims.clone();
+    dims.remove(dim);
+    let shape = ArrayShape::new(x.ty(), dims);
+    bits::gather_bytes(&shape, x, |i| {
+        let mut from = index::multi_index(&shape.dims, i);
+        from.insert(dim, at);
+        index::linear_index(&x.shape().dims, &from)
+    })
+}
+
 pub(super) fn dynamic_update_slice(
     x: &ArrayLiteral,
     update: &ArrayLiteral,

@@ -6,7 +6,9 @@ use crate::base::Result;
 use crate::eval::bits;
 use crate::eval::elementwise;
 use crate::eval::interpret::Evaluator;
+use crate::eval::interpret::arrays;
 use crate::eval::interpret::unsupported;
+use crate::eval::movement;
 use crate::eval::scalar_body::ScalarBody;
 use crate::hlo::BinaryOp;
 use crate::hlo::CompId;
@@ -120,7 +122,7 @@ pub(super) fn result_shapes(instr: &Instr) -> Result<Vec<&ArrayShape>> {
 }
 
 /// One array, or a tuple of several.
-pub(super) fn pack(instr: &Instr, mut arrays: Vec<ArrayLiteral>) -> Literal {
+fn pack(instr: &Instr, mut arrays: Vec<ArrayLiteral>) -> Literal {
     if instr.shape.is_tuple() {
         Literal::Tuple(arrays.into_iter().map(Literal::Array).collect())
     } else {
@@ -128,12 +130,17 @@ pub(super) fn pack(instr: &Instr, mut arrays: Vec<ArrayLiteral>) -> Literal {
     }
 }
 
-pub(super) fn operand_arrays<'a>(
+/// One array, or a tuple of several, of these elements each.
+pub(super) fn pack_numbers(
     instr: &Instr,
-    operands: &'a [Literal],
-) -> Result<Vec<&'a ArrayLiteral>> {
-    let all: Option<Vec<_>> = operands.iter().map(Literal::as_array).collect();
-    all.ok_or_else(|| unsupported(instr, "an operand that is no array"))
+    shapes: &[&ArrayShape],
+    elements: &[Vec<Number>],
+) -> Literal {
+    let arrays = shapes
+        .iter()
+        .zip(elements)
+        .map(|(shape, values)| bits::build(shape, |i| values[i]));
+    pack(instr, arrays.collect())
 }
 
 pub(super) fn reduce(
@@ -143,7 +150,7 @@ pub(super) fn reduce(
     body: CompId,
     operands: &[Literal],
 ) -> Result<Literal> {
-    let arrays = operand_arrays(instr, operands)?;
+    let arrays = arrays(instr, operands)?;
     let (inputs, inits) = arrays.split_at(arrays.len() / 2);
     let shapes = result_shapes(instr)?;
     let reducer = Reducer::new(evaluator, body);
@@ -187,11 +194,7 @@ pub(super) fn reduce(
             result.push(value);
         }
     }
-    let built = shapes
-        .iter()
-        .zip(&results)
-        .map(|(shape, values)| bits::build(shape, |i| values[i]));
-    Ok(pack(instr, built.collect()))
+    Ok(pack_numbers(instr, &shapes, &results))
 }
 
 pub(super) fn map(
@@ -200,7 +203,7 @@ pub(super) fn map(
     body: CompId,
     operands: &[Literal],
 ) -> Result<Literal> {
-    let arrays = operand_arrays(instr, operands)?;
+    let arrays = arrays(instr, operands)?;
     let shape = result_shapes(instr)?[0];
     let scalar = evaluator.scalar_body(body);
     let mut values = Vec::with_capacity(shape.element_count());
@@ -229,7 +232,7 @@ pub(super) fn scan(
     operands: &[Literal],
 ) -> Result<Literal> {
     let (inputs, inits) = operands.split_at(operands.len() - num_carries);
-    let inputs = operand_arrays(instr, inputs)?;
+    let inputs = arrays(instr, inputs)?;
     let shapes = result_shapes(instr)?;
     let stacked = &shapes[..shapes.len() - num_carries];
     let steps = inputs.first().map(|a| a.shape().dims[dim]);
@@ -242,7 +245,7 @@ pub(super) fn scan(
         let at = if is_reverse { steps - 1 - step } else { step };
         let mut args: Vec<Literal> = inputs
             .iter()
-            .map(|a| Literal::Array(take_slice(a, dim, at)))
+            .map(|a| Literal::Array(movement::take(a, dim, at)))
             .collect();
         args.append(&mut carries);
         let result = evaluator.call(body, &args)?;
@@ -270,17 +273,6 @@ pub(super) fn scan(
         Literal::Tuple(values)
     } else {
         values.remove(0)
-    })
-}
-
-fn take_slice(x: &ArrayLiteral, dim: usize, at: usize) -> ArrayLiteral {
-    let mut dims = x.shape().dims.clone();
-    dims.remove(dim);
-    let shape = ArrayShape::new(x.ty(), dims);
-    bits::gather_bytes(&shape, x, |i| {
-        let mut from = index::multi_index(&shape.dims, i);
-        from.insert(dim, at);
-        index::linear_index(&x.shape().dims, &from)
     })
 }
 

@@ -4,10 +4,10 @@ use crate::base::Result;
 use crate::eval::bits;
 use crate::eval::conv::window_position;
 use crate::eval::interpret::Evaluator;
+use crate::eval::interpret::arrays;
 use crate::eval::interpret::unsupported;
 use crate::eval::reduce::Reducer;
-use crate::eval::reduce::operand_arrays;
-use crate::eval::reduce::pack;
+use crate::eval::reduce::pack_numbers;
 use crate::eval::reduce::result_shapes;
 use crate::hlo::CompId;
 use crate::hlo::Instr;
@@ -40,7 +40,7 @@ pub(super) fn reduce_window(
     body: CompId,
     operands: &[Literal],
 ) -> Result<Literal> {
-    let arrays = operand_arrays(instr, operands)?;
+    let arrays = arrays(instr, operands)?;
     let (inputs, inits) = arrays.split_at(arrays.len() / 2);
     let shapes = result_shapes(instr)?;
     let reducer = Reducer::new(evaluator, body);
@@ -57,11 +57,7 @@ pub(super) fn reduce_window(
             result.push(value);
         }
     }
-    let built = shapes
-        .iter()
-        .zip(&results)
-        .map(|(shape, values)| bits::build(shape, |i| values[i]));
-    Ok(pack(instr, built.collect()))
+    Ok(pack_numbers(instr, &shapes, &results))
 }
 
 /// Each source element goes to the operand position that `select` keeps of its window, where
@@ -74,7 +70,7 @@ pub(super) fn select_and_scatter(
     scatter: CompId,
     operands: &[Literal],
 ) -> Result<Literal> {
-    let arrays = operand_arrays(instr, operands)?;
+    let arrays = arrays(instr, operands)?;
     let [operand, source, init] = arrays.as_slice() else {
         return Err(unsupported(instr, "this many operands"));
     };

@@ -247,8 +247,17 @@ impl Assigner<'_> {
         if blocks.is_empty() {
             return Ok(scratch);
         }
-        let (offsets, total) = pack::pack(&blocks, self.target.buffer_alignment);
-        self.check_total(total)?;
+        let alignment = self.target.buffer_alignment;
+        let all = blocks.iter().try_fold(0u64, |sum, block| {
+            sum.checked_add(block.size.checked_next_multiple_of(alignment)?)
+        });
+        if all.is_none() {
+            return Err(self.too_much(u64::MAX));
+        }
+        let (offsets, total) = pack::pack(&blocks, alignment);
+        if self.limit().is_some_and(|limit| total > limit) {
+            return Err(self.too_much(total));
+        }
         let alloc = self.new_alloc(total, AllocKind::Owned, false);
         for (&root, &offset) in roots.iter().zip(&offsets) {
             self.places.set(root, Some((alloc, offset)));
@@ -266,18 +275,20 @@ impl Assigner<'_> {
         Ok(scratch)
     }
 
-    fn check_total(&self, total: u64) -> Result<()> {
+    /// Bytes of the target's memory, when they are known.
+    fn limit(&self) -> Option<u64> {
         let limit = self.target.gpu().map_or(1 << 46, |gpu| gpu.memory_bytes.0);
-        if limit > 0 && total > limit {
-            let message = format!(
-                "the temporary values take {}, and `{}` has {}",
-                ByteSize(total),
-                self.target.name(),
-                ByteSize(limit)
-            );
-            return Err(Diagnostic::error(codes::MEMORY_LIMIT, message));
-        }
-        Ok(())
+        (limit > 0).then_some(limit)
+    }
+
+    fn too_much(&self, total: u64) -> Box<Diagnostic> {
+        let message = format!(
+            "the temporary values take {}, and `{}` has {}",
+            ByteSize(total),
+            self.target.name(),
+            ByteSize(self.limit().unwrap_or(u64::MAX))
+        );
+        Diagnostic::error(codes::MEMORY_LIMIT, message)
     }
 
     fn slices(&self) -> IdMap<ValueId, Option<Slice>> {

@@ -2,6 +2,7 @@
 
 use crate::base::ByteSize;
 use crate::base::Result;
+use crate::base::codes;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::hlo::AliasKind;
@@ -266,4 +267,34 @@ fn other_rules_are_checked() {
     let mut bad = good.clone();
     bad.slices.set(value, None);
     assert!(says(&bad).contains("has no slice"));
+}
+
+#[test]
+fn sizes_that_cannot_be_added_up_are_refused() {
+    let mut module = Module::new("m");
+    let comp = module.new_comp("e");
+    let mut b = module.builder(comp);
+    // 2^61 bytes each.
+    let p = b.parameter("p", Shape::array(PrimitiveType::F64, [1 << 58]));
+    let ops = [
+        UnaryOp::Abs,
+        UnaryOp::Ceil,
+        UnaryOp::Cos,
+        UnaryOp::Exp,
+        UnaryOp::Floor,
+        UnaryOp::Log,
+        UnaryOp::Negate,
+        UnaryOp::Sin,
+        UnaryOp::Sqrt,
+        UnaryOp::Tanh,
+    ];
+    let mut sum = p;
+    let terms: Vec<InstrId> = ops.iter().map(|&op| b.unary(op, p).unwrap()).collect();
+    for term in terms {
+        sum = b.add(term, sum).unwrap();
+    }
+    b.set_root(sum);
+    let scheduled = schedule::run(module, &target()).unwrap();
+    let error = buffer::assign(&scheduled, &target()).unwrap_err();
+    assert_eq!(error.code, codes::MEMORY_LIMIT);
 }

@@ -112,10 +112,10 @@ impl Costs {
             costs.defined[i] = own
                 .filter(|&&v| numbers.contains_key(&v) || results.contains(&v))
                 .map(|&v| frees(v))
-                .sum();
+                .fold(0, u64::saturating_add);
             let called = op.called();
             let inner = called.iter().map(|&c| peaks[c]).max().unwrap_or(0);
-            costs.transient[i] = inner + scratch::bytes(module, id, target);
+            costs.transient[i] = inner.saturating_add(scratch::bytes(module, id, target));
         }
         costs
     }
@@ -127,12 +127,12 @@ impl Costs {
         debug_assert_eq!(order.len(), graph.nodes.len(), "every node has a place");
         for &node in order {
             let node = node as usize;
-            now += self.defined[node];
-            peak = peak.max(now + self.transient[node]);
+            now = now.saturating_add(self.defined[node]);
+            peak = peak.max(now.saturating_add(self.transient[node]));
             for &value in &self.reads[node] {
                 left[value as usize] -= 1;
                 if left[value as usize] == 0 {
-                    now -= self.bytes[value as usize];
+                    now = now.saturating_sub(self.bytes[value as usize]);
                 }
             }
         }
@@ -200,7 +200,7 @@ fn greedy(graph: &Graph, costs: &Costs) -> Vec<u32> {
     for (freed, reads) in freed.iter_mut().zip(&costs.reads) {
         for &value in reads {
             if left[value as usize] == 1 {
-                *freed += costs.bytes[value as usize];
+                *freed = freed.saturating_add(costs.bytes[value as usize]);
             }
         }
     }
@@ -226,7 +226,7 @@ fn greedy(graph: &Graph, costs: &Costs) -> Vec<u32> {
             let reader = last_reader[value] as usize;
             if left[value] == 1 && costs.reads[reader].contains(&(value as u32)) {
                 let was_ready = ready.remove(&key(reader as u32, &freed));
-                freed[reader] += costs.bytes[value];
+                freed[reader] = freed[reader].saturating_add(costs.bytes[value]);
                 if was_ready {
                     ready.insert(key(reader as u32, &freed));
                 }

@@ -20,20 +20,14 @@ use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::shape::Shape;
 
-/// Bytes that a run takes of device memory: all allocations except tables.
+/// Bytes that a run takes of device memory: all allocations but those of single threads.
 pub(super) fn device_bytes(executable: &Executable) -> u64 {
-    let allocs = executable.allocs.values();
-    let counted = allocs.filter(|a| !matches!(a.kind, AllocKind::ThreadLocal));
-    counted.fold(0u64, |sum, a| sum.saturating_add(a.size.0))
+    total(executable, |a| !matches!(a.kind, AllocKind::ThreadLocal))
 }
 
 fn total(executable: &Executable, count: impl Fn(&Allocation) -> bool) -> u64 {
     let allocs = executable.allocs.values().filter(|a| count(a));
     allocs.fold(0u64, |sum, a| sum.saturating_add(a.size.0))
-}
-
-fn shape_text(shape: &Shape) -> String {
-    shape.to_string()
 }
 
 fn alloc_word(kind: &AllocKind) -> String {
@@ -167,7 +161,7 @@ pub fn json(bundle: &Bundle) -> Value {
         let donated = e.signature.aliases.iter().any(|a| a.parameter == i);
         json!({
             "name": program.parameter_names.get(i),
-            "shape": shape_text(shape),
+            "shape": shape.to_string(),
             "donated": donated,
         })
     };
@@ -193,7 +187,7 @@ pub fn json(bundle: &Bundle) -> Value {
         "replicas": e.replicas,
         "partitions": e.partitions,
         "parameters": program.parameters.iter().enumerate().map(parameter).collect::<Vec<_>>(),
-        "result": shape_text(&program.result),
+        "result": program.result.to_string(),
         "outputs": e.signature.outputs.iter().map(|o| {
             let mut value = slice_json(&o.slice);
             value["index"] = json!(o.index.as_slice());
@@ -307,9 +301,9 @@ fn write_signature(e: &Executable, out: &mut String) -> std::fmt::Result {
             Some(_) => "  may be donated",
             None => "",
         };
-        writeln!(out, "  {i} {name}: {}{note}", shape_text(shape))?;
+        writeln!(out, "  {i} {name}: {shape}{note}")?;
     }
-    writeln!(out, "result: {}", shape_text(&program.result))
+    writeln!(out, "result: {}", program.result)
 }
 
 fn write_memory(e: &Executable, out: &mut String) -> std::fmt::Result {

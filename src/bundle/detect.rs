@@ -38,6 +38,19 @@ pub(super) struct Parts {
 pub(super) const OUTER: &str = "xla.ExecutableAndOptionsProto";
 pub(super) const GPU_EXECUTABLE: &str = "xla.gpu.GpuExecutableProto";
 
+impl Form {
+    /// An executable of the platform without layers around it.
+    fn bare(platform: Platform) -> Self {
+        Self {
+            platform,
+            envelope: None,
+            has_options: false,
+            outer_split: false,
+            inner_split: false,
+        }
+    }
+}
+
 fn not_a_bundle(message: impl Into<String>) -> Box<Diagnostic> {
     Diagnostic::error(codes::NOT_A_BUNDLE, message)
 }
@@ -74,11 +87,8 @@ fn payload(bytes: &[u8]) -> Result<Parts> {
         }
         GPU_EXECUTABLE => Ok(Parts {
             form: Form {
-                platform: Platform::Cuda,
-                envelope: None,
-                has_options: false,
-                outer_split: false,
                 inner_split: true,
+                ..Form::bare(Platform::Cuda)
             },
             outer: no_options(),
             executable: joined.bytes,
@@ -106,13 +116,7 @@ fn no_options() -> Outer {
 fn plain(bytes: &[u8]) -> Result<Parts> {
     if executable_cpu::is_result(bytes) {
         return Ok(Parts {
-            form: Form {
-                platform: Platform::Cpu,
-                envelope: None,
-                has_options: false,
-                outer_split: false,
-                inner_split: false,
-            },
+            form: Form::bare(Platform::Cpu),
             outer: no_options(),
             executable: bytes.to_vec(),
         });
@@ -127,12 +131,10 @@ fn with_options(bytes: &[u8]) -> Result<Parts> {
     if executable.is_empty() {
         return Err(not_a_bundle("the file holds no executable"));
     }
-    let mut form = Form {
-        platform: Platform::Cpu,
-        envelope: None,
+    let form = |platform, inner_split| Form {
         has_options: true,
-        outer_split: false,
-        inner_split: false,
+        inner_split,
+        ..Form::bare(platform)
     };
     if split::is_records(&executable) {
         let joined = split::read(&executable)?;
@@ -142,25 +144,23 @@ fn with_options(bytes: &[u8]) -> Result<Parts> {
                 joined.type_name
             )));
         }
-        form.platform = Platform::Cuda;
-        form.inner_split = true;
         return Ok(Parts {
-            form,
+            form: form(Platform::Cuda, true),
             outer,
             executable: joined.bytes,
         });
     }
-    if !executable_cpu::is_result(&executable) {
-        let gpu = outer.client == options::GPU_CLIENT;
-        form.platform = if gpu { Platform::Cuda } else { Platform::Cpu };
-        if !gpu {
-            return Err(not_a_bundle(
-                "the file's executable is for neither a CPU nor a GPU",
-            ));
-        }
-    }
+    let platform = if executable_cpu::is_result(&executable) {
+        Platform::Cpu
+    } else if outer.client == options::GPU_CLIENT {
+        Platform::Cuda
+    } else {
+        return Err(not_a_bundle(
+            "the file's executable is for neither a CPU nor a GPU",
+        ));
+    };
     Ok(Parts {
-        form,
+        form: form(platform, false),
         outer,
         executable,
     })

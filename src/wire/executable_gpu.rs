@@ -346,13 +346,13 @@ fn decode_constants(
             alloc.kind = AllocKind::Owned;
         }
     }
+    let by_symbol = view.constants_by(constant_symbol);
     let mut constants = Arena::new();
     for info in &proto.constants {
         let content = info.content.as_ref().map_or(&[][..], |c| &c.data);
-        let (instruction, name, bytes) = match view.constant_by(&info.symbol_name, constant_symbol)
-        {
-            Some((id, name, bytes)) if content.is_empty() => (id, name, bytes?),
-            Some((id, name, _)) => (id, name, content.to_vec()),
+        let (instruction, name, bytes) = match by_symbol.get(&info.symbol_name) {
+            Some(&id) if content.is_empty() => (id, view.name(id)?, view.constant_bytes(id)?),
+            Some(&id) => (id, view.name(id)?, content.to_vec()),
             None if !content.is_empty() => (0, info.symbol_name.as_str(), content.to_vec()),
             None => {
                 return Err(bad(format!(

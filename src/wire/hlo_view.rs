@@ -84,18 +84,15 @@ impl<'a> HloView<'a> {
         constant_bytes(self.instruction(id)?)
     }
 
-    /// The constant of that name after `to_name` was applied to instruction names: complete id, name
-    /// and bytes.
-    pub(super) fn constant_by(
-        &self,
-        wanted: &str,
-        to_name: impl Fn(&str) -> String,
-    ) -> Option<(u64, &'a str, Result<Vec<u8>>)> {
-        let mut constants = self.instructions.iter();
-        let (id, (instruction, _)) = constants.find(|(_, (instruction, _))| {
-            instruction.opcode == "constant" && to_name(&instruction.name) == wanted
-        })?;
-        Some((*id, &instruction.name, constant_bytes(instruction)))
+    /// The complete ids of the constants by what `to_name` makes of their names; the first of equals.
+    pub(super) fn constants_by(&self, to_name: impl Fn(&str) -> String) -> BTreeMap<String, u64> {
+        let mut found = BTreeMap::new();
+        for (&id, (instruction, _)) in &self.instructions {
+            if instruction.opcode == "constant" {
+                found.entry(to_name(&instruction.name)).or_insert(id);
+            }
+        }
+        found
     }
 
     /// Parameters and result as the caller sees them.

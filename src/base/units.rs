@@ -7,14 +7,6 @@ use std::ops::Add;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-impl ByteSize {
-    /// Rounded up to a multiple of `alignment`, which is a power of two.
-    #[must_use]
-    pub fn align_up(self, alignment: u64) -> Self {
-        Self(self.0.div_ceil(alignment) * alignment)
-    }
-}
-
 impl Add for ByteSize {
     type Output = Self;
     fn add(self, other: Self) -> Self {

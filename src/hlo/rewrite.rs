@@ -1,11 +1,9 @@
-//! Replacing instructions, dropping dead ones, cloning computations, compacting modules.
+//! Replacing instructions, dropping dead ones, copying bodies, compacting modules.
 //!
 //! A pass asks a [`Rewriter`] to put one instruction in the place of another, as often as it likes,
 //! and [`Rewriter::finish`] then redirects users, roots and control edges, drops what is dead, and
 //! brings each changed computation's list into topological order again. All of it takes time linear
 //! in the size of the changed computations.
-
-use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 
@@ -31,10 +29,8 @@ pub struct Rewriter<'m> {
     /// The module. Adding instructions is fine; existing ones are changed by replacing them.
     pub module: &'m mut Module,
     replaced: IdMap<InstrId, Option<InstrId>>,
-    /// Pairs (old, user) where the user keeps the old operand.
-    kept: BTreeSet<(InstrId, InstrId)>,
     touched: IdSet<CompId>,
-    count: usize,
+    changed: bool,
 }
 
 impl<'m> Rewriter<'m> {
@@ -43,14 +39,9 @@ impl<'m> Rewriter<'m> {
         Self {
             module,
             replaced: IdMap::new(),
-            kept: BTreeSet::new(),
             touched: IdSet::new(),
-            count: 0,
+            changed: false,
         }
-    }
-    /// The number of replacements so far.
-    pub fn count(&self) -> usize {
-        self.count
     }
     /// Appends to a computation, which `finish` will then put in order.
     pub fn builder(&mut self, comp: CompId) -> Builder<'_> {
@@ -61,14 +52,6 @@ impl<'m> Rewriter<'m> {
     pub fn builder_at(&mut self, id: InstrId) -> Builder<'_> {
         let comp = self.module.instrs[id].parent;
         self.builder(comp).like(id)
-    }
-    /// Has `finish` drop what is dead in a computation, even when nothing is replaced there.
-    pub fn touch(&mut self, comp: CompId) {
-        self.touched.insert(comp);
-    }
-    /// Whether `old` has been replaced already.
-    pub fn is_replaced(&self, old: InstrId) -> bool {
-        self.replaced[old].is_some()
     }
     /// What stands for `id` after the replacements so far.
     pub fn resolve(&self, id: InstrId) -> InstrId {
@@ -81,7 +64,7 @@ impl<'m> Rewriter<'m> {
     /// Puts `new` in the place of `old`, for every user.
     ///
     /// `new` takes over the control predecessors of `old`. Its operands are redirected like those of
-    /// any instruction, so it must not lead to `old` itself: see [`Rewriter::replace_except`].
+    /// any instruction, so it must not lead to `old` itself.
     ///
     /// # Errors
     /// `XA9001` when shapes or computations differ, or when `new` stands for `old` already.
@@ -111,18 +94,7 @@ impl<'m> Rewriter<'m> {
             }
         }
         self.replaced.set(old, Some(new));
-        self.count += 1;
-        Ok(())
-    }
-    /// As [`Rewriter::replace`], but `users` (such as a copy that `new` is) keep `old` as operand.
-    ///
-    /// # Errors
-    /// As [`Rewriter::replace`].
-    pub fn replace_except(&mut self, old: InstrId, new: InstrId, users: &[InstrId]) -> Result<()> {
-        self.kept.extend(users.iter().map(|&user| (old, user)));
-        let control = std::mem::take(&mut self.module.instrs[old].control_predecessors);
-        self.replace(old, new)?;
-        self.module.instrs[old].control_predecessors = control;
+        self.changed = true;
         Ok(())
     }
     /// Puts what `build` appends in the place of `old`.
@@ -136,23 +108,6 @@ impl<'m> Rewriter<'m> {
     ) -> Result<InstrId> {
         let new = build(&mut self.builder_at(old))?;
         self.replace(old, new)?;
-        Ok(new)
-    }
-    /// Puts the body of a call or fusion in its place.
-    ///
-    /// # Errors
-    /// `XA9001` when `call` is neither.
-    pub fn inline(&mut self, call: InstrId) -> Result<InstrId> {
-        let instr = &self.module.instrs[call];
-        let (Op::Call { body, .. } | Op::Fusion { body, .. }) = instr.op else {
-            let message = format!("pass inlines `{}`, which is no call", instr.name);
-            return Err(Diagnostic::internal(codes::INTERNAL, message));
-        };
-        let operands = instr.operands.clone();
-        let comp = instr.parent;
-        self.touched.insert(comp);
-        let new = clone_into(self.module, body, comp, &operands);
-        self.replace(call, new)?;
         Ok(new)
     }
     /// Lets every replaced instruction point at the last of its chain of replacements.
@@ -177,9 +132,7 @@ impl<'m> Rewriter<'m> {
             for &id in &list {
                 let mut instr = std::mem::take(&mut self.module.instrs[id].operands);
                 for operand in &mut instr {
-                    if !self.kept.contains(&(*operand, id)) {
-                        *operand = self.resolve(*operand);
-                    }
+                    *operand = self.resolve(*operand);
                 }
                 self.module.instrs[id].operands = instr;
                 let control = std::mem::take(&mut self.module.instrs[id].control_predecessors);
@@ -194,21 +147,16 @@ impl<'m> Rewriter<'m> {
             }
             let root = self.resolve(self.module.comps[comp].root);
             self.module.comps[comp].root = root;
-            drop_dead_with(self.module, comp, &effects, &self.replaced);
+            drop_dead(self.module, comp, &effects, &self.replaced);
         }
-        self.count > 0
+        self.changed
     }
 }
 
 /// Drops the instructions of a computation that nothing needs, and restores the order of the rest.
-/// Parameters and side effects stay. True when something was dropped.
-pub fn drop_dead(module: &mut Module, comp: CompId) -> bool {
-    let effects = visit::side_effects(module);
-    drop_dead_with(module, comp, &effects, &IdMap::new())
-}
-
-/// As [`drop_dead`]; side effects of what has been replaced do not count.
-fn drop_dead_with(
+/// Parameters and side effects stay, but for those of what has been replaced. True when something was
+/// dropped.
+fn drop_dead(
     module: &mut Module,
     comp: CompId,
     effects: &IdSet<CompId>,
@@ -244,7 +192,7 @@ pub fn drop_dead_everywhere(module: &mut Module) -> bool {
     let effects = visit::side_effects(module);
     let mut changed = false;
     for comp in visit::reachable(module) {
-        changed |= drop_dead_with(module, comp, &effects, &IdMap::new());
+        changed |= drop_dead(module, comp, &effects, &IdMap::new());
     }
     changed
 }
@@ -268,22 +216,6 @@ pub fn clone_into(module: &mut Module, from: CompId, to: CompId, args: &[InstrId
     }
     let root = module.comps[from].root;
     map[root].expect("the root is one of the computation's instructions")
-}
-
-/// A copy of a computation under another name; what it calls is shared.
-pub fn clone_comp(module: &mut Module, from: CompId, name: impl Into<String>) -> CompId {
-    let to = module.new_comp(name);
-    module.comps[to].execution_thread = module.comps[from].execution_thread.clone();
-    let root = clone_into(module, from, to, &[]);
-    module.builder(to).set_root(root);
-    let numbered = |id: &InstrId| match module.instrs[*id].op {
-        Op::Parameter { number, .. } => number,
-        _ => usize::MAX,
-    };
-    let mut params = module.comps[to].params.clone();
-    params.sort_by_key(numbered);
-    module.comps[to].params = params;
-    to
 }
 
 fn redirect(instr: &mut Instr, map: &IdMap<InstrId, Option<InstrId>>) {
@@ -381,19 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapper_keeps_its_operand() {
-        let (mut m, [_, x, _]) = chain();
-        let mut rewriter = Rewriter::new(&mut m);
-        let copy = rewriter.builder_at(x).copy(x).expect("arrays copy");
-        rewriter
-            .replace_except(x, copy, &[copy])
-            .expect("shapes agree");
-        rewriter.finish();
-        assert_eq!(opcodes(&m), ["parameter", "exponential", "copy", "negate"]);
-        assert!(verify::check(&m).is_ok());
-    }
-
-    #[test]
     fn replacements_chain_and_roots_follow() {
         let (mut m, [p, x, y]) = chain();
         let mut rewriter = Rewriter::new(&mut m);
@@ -417,25 +336,6 @@ mod tests {
         rewriter.finish();
         assert_eq!(m.instrs[y].control_predecessors.as_slice(), [new]);
         assert_eq!(opcodes(&m), ["parameter", "sine", "negate"]);
-    }
-
-    #[test]
-    fn inlining_a_call_leaves_its_body() {
-        let (mut m, _) = chain();
-        let inner = m.entry;
-        let outer = m.new_comp("outer");
-        m.entry = outer;
-        let mut b = m.builder(outer);
-        let q = b.parameter("q", Shape::array(PrimitiveType::F32, [4]));
-        let call = b.call(inner, &[q]).expect("operands fit");
-        b.set_root(call);
-        let mut rewriter = Rewriter::new(&mut m);
-        rewriter.inline(call).expect("it is a call");
-        rewriter.finish();
-        assert_eq!(opcodes(&m), ["parameter", "exponential", "negate"]);
-        compact(&mut m);
-        assert_eq!((m.comps.len(), m.instrs.len()), (1, 3));
-        assert!(verify::check(&m).is_ok());
     }
 
     #[test]

@@ -22,13 +22,6 @@ pub fn post_order(module: &Module, comp: CompId) -> Vec<InstrId> {
     out
 }
 
-/// What the value of `root` needs, operands and control predecessors before users, `root` last.
-pub fn needed_by(module: &Module, root: InstrId) -> Vec<InstrId> {
-    let mut out = Vec::new();
-    walk(module, [root], &mut IdSet::new(), &mut out);
-    out
-}
-
 fn walk(
     module: &Module,
     starts: impl IntoIterator<Item = InstrId>,

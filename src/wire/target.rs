@@ -155,20 +155,6 @@ pub fn host_from_text(text: &str) -> Result<HostMachine> {
     })
 }
 
-/// The host machine of a CPU's name, for `--host-cpu`-like options.
-///
-/// # Errors
-/// `XA6004` when the name is not known.
-pub fn host_of_cpu(name: &str) -> Result<HostMachine> {
-    let target = cpu(name, None, "")?;
-    let spec = target.cpu();
-    Ok(spec.map_or_else(HostMachine::default, |cpu| HostMachine {
-        triple: cpu.triple.clone(),
-        cpu: cpu.llvm_cpu.clone(),
-        features: signed(cpu).join(","),
-    }))
-}
-
 /// A CPU's features as the wire has them: each with its sign, the ones in use first.
 pub fn signed(cpu: &CpuSpec) -> Vec<String> {
     let on = cpu.features.iter().map(|f| format!("+{f}"));

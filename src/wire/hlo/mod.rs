@@ -39,19 +39,6 @@ pub fn decode_module_with_config(bytes: &[u8]) -> Result<Module> {
     decode::decode(module, proto.config.as_ref())
 }
 
-/// The module of a serialized `xla.HloProto`.
-///
-/// # Errors
-/// `XA1004` when the bytes are no such module.
-pub fn decode_hlo_proto(bytes: &[u8]) -> Result<Module> {
-    let proto: pb::HloProto = message(bytes, "xla.HloProto")?;
-    let module = proto.hlo_module.as_ref();
-    decode::decode(
-        module.ok_or_else(|| bad("the bytes hold no HLO module"))?,
-        None,
-    )
-}
-
 /// The module of any serialized message that holds one: `HloModuleProto`, `HloProto`,
 /// `HloSnapshot` or `HloModuleProtoWithConfig`.
 ///

@@ -123,18 +123,7 @@ fn fits(shape: &Shape, result: &ArrayShape) -> bool {
 
 /// Whether element `i` of the result needs only the elements `i` of the operands.
 fn is_pointwise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare { .. }
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::BitcastConvert
-            | Op::ReducePrecision { .. }
-            | Op::StochasticConvert
-    )
+    op.is_elementwise() || matches!(op, Op::BitcastConvert | Op::StochasticConvert)
 }
 
 /// How a fusion reads its parameters, by parameter number.

@@ -137,14 +137,9 @@ impl<'m> Cuts<'m> {
                 }
                 cuts
             }
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare { .. }
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::ReducePrecision { .. }
-            | Op::Copy => self.union(&dims, &instr.operands),
+            op if op.is_elementwise() || matches!(op, Op::Copy) => {
+                self.union(&dims, &instr.operands)
+            }
             Op::BitcastConvert if self.dims(operand(0)) == dims => {
                 self.union(&dims, &instr.operands)
             }

@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 use smallvec::smallvec;
@@ -132,6 +133,23 @@ impl<'m> Elemental<'m> {
     /// Whether the instruction is read from memory.
     pub fn is_leaf(&self, id: InstrId) -> bool {
         self.sources.contains_key(&id)
+    }
+
+    /// Whether a value is, or depends on, an instruction of the body that `is_wanted`.
+    pub fn depends_on(&self, root: InstrId, is_wanted: impl Fn(&Instr) -> bool) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            if self.is_leaf(id) || !seen.insert(id) {
+                continue;
+            }
+            let instr = self.module.instr(id);
+            if is_wanted(instr) {
+                return true;
+            }
+            stack.extend(instr.operands.iter().copied());
+        }
+        false
     }
 
     /// Dimensions of an instruction's (first) array.

@@ -29,6 +29,7 @@ use crate::emit::setup::Setup;
 use crate::emit::value;
 use crate::emit::value::Value;
 use crate::hlo::BinaryOp;
+use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
@@ -167,18 +168,16 @@ fn find_heroes(
             }
             Some(true)
         }
-        Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare { .. }
-        | Op::Select
-        | Op::Clamp
-        | Op::Convert
-        | Op::BitcastConvert
-        | Op::ReducePrecision { .. }
-        | Op::Copy
-        | Op::Reshape { .. }
-        | Op::Bitcast
-        | Op::GetTupleElement { .. } => {
+        op if op.is_elementwise()
+            || matches!(
+                op,
+                Op::BitcastConvert
+                    | Op::Copy
+                    | Op::Reshape { .. }
+                    | Op::Bitcast
+                    | Op::GetTupleElement { .. }
+            ) =>
+        {
             let count = array(&instr.shape).element_count();
             let mut found = false;
             for &operand in &instr.operands {
@@ -190,25 +189,11 @@ fn find_heroes(
             }
             Some(found)
         }
-        _ => (!needs_reduce(module, el, id)).then_some(false),
-    }
-}
-
-/// Whether a value depends on any reduce of the body.
-fn needs_reduce(module: &Module, el: &Elemental<'_>, root: InstrId) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut stack = vec![root];
-    while let Some(id) = stack.pop() {
-        if el.is_leaf(id) || !seen.insert(id) {
-            continue;
+        _ => {
+            let is_reduce = |instr: &Instr| matches!(instr.op, Op::Reduce { .. });
+            (!el.depends_on(id, is_reduce)).then_some(false)
         }
-        let instr = module.instr(id);
-        if matches!(instr.op, Op::Reduce { .. }) {
-            return true;
-        }
-        stack.extend(instr.operands.iter().copied());
     }
-    false
 }
 
 /// Loops over the input that break where kept and reduced dimensions meet.

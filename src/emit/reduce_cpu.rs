@@ -157,30 +157,41 @@ impl Rows<'_, '_> {
         state: Vec<ExprId>,
         count: usize,
     ) -> Vec<ExprId> {
+        let (wide, narrow) = state.split_at(count * self.row.vectors as usize);
+        let (mut wide, done) = self.vectors(b, (kept, reduced), wide.to_vec(), 0, count);
+        let narrow = self.scalar_tail(b, (kept, reduced), narrow.to_vec(), done);
+        wide.extend(narrow);
+        wide
+    }
+
+    /// The whole vectors of a row from `first` on; gives where they end, too.
+    fn vectors(
+        &self,
+        b: &mut KernelBuilder,
+        place: (ExprId, ExprId),
+        state: Vec<ExprId>,
+        first: i64,
+        count: usize,
+    ) -> (Vec<ExprId>, i64) {
         let row = &self.row;
-        let vectors = row.vectors as usize;
-        let (wide, narrow) = state.split_at(count * vectors);
-        let wide = self.main_loop(b, (kept, reduced), wide.to_vec(), 0, count);
-        let mut wide = wide;
+        let mut wide = self.main_loop(b, place, state, first, count);
         let mut done = row.main();
         let mut slot = 0;
         while row.size - done >= i64::from(row.lanes) {
             let at = b.index(done);
-            let values = self.read(b, (kept, reduced), at, row.lanes);
+            let values = self.read(b, place, at, row.lanes);
             let range = slot * count..(slot + 1) * count;
             let sum = self
                 .plan
                 .combine(&self.body.el, b, &wide[range.clone()], &values);
             wide[range].copy_from_slice(&sum);
             done += i64::from(row.lanes);
-            slot = (slot + 1) % vectors;
+            slot = (slot + 1) % row.vectors as usize;
         }
-        let narrow = self.scalar_tail(b, (kept, reduced), narrow.to_vec(), done);
-        wide.extend(narrow);
-        wide
+        (wide, done)
     }
 
-    /// The vectors of a row from `first` on.
+    /// The vectors of a row from `first` on, as many at a time as there are accumulators.
     fn main_loop(
         &self,
         b: &mut KernelBuilder,
@@ -265,20 +276,7 @@ impl Rows<'_, '_> {
             count = values.len();
             state.extend(values);
         }
-        let mut wide = self.main_loop(b, (kept, reduced), state, row.step(), count);
-        let mut done = row.main();
-        let mut slot = 0;
-        while row.size - done >= i64::from(row.lanes) {
-            let at = b.index(done);
-            let values = self.read(b, (kept, reduced), at, row.lanes);
-            let range = slot * count..(slot + 1) * count;
-            let sum = self
-                .plan
-                .combine(&self.body.el, b, &wide[range.clone()], &values);
-            wide[range].copy_from_slice(&sum);
-            done += i64::from(row.lanes);
-            slot = (slot + 1) % row.vectors as usize;
-        }
+        let (wide, done) = self.vectors(b, (kept, reduced), state, row.step(), count);
         let vectors = Self {
             body: self.body,
             plan: self.plan,

@@ -98,27 +98,14 @@ fn few_columns(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>) -> Launc
     let safe = b.binary(BinaryOp::SMin, number, last);
     let size = plan.extents.last().map_or(1, |e| e.size);
     let (outer, at) = el.splits.split(b, safe, size);
-    let start = plan.start(el, b, 1);
-    let mut state: Vec<ExprId> = Vec::new();
-    for register in start {
-        let ty = b.ty(register);
-        state.push(b.const_bits(ty, 0));
-    }
-    state.push(b.bool(1, false));
+    let state = no_values(b, body, plan, 1);
     let bounds = (worker, b.index(total), b.index(WORKERS));
     let state = b.for_carried(bounds, &state, Unroll::Auto, |b, reduced, phis| {
         el.scope(|| {
             let position = place(b, body, plan, outer, reduced, at);
             let values = plan.read(el, b, position, 1, 1);
             plan.write_beside(b, body, position, (1, 1));
-            let (old, held) = phis.split_at(phis.len() - 1);
-            let both = plan.combine(el, b, old, &values);
-            let mut next: Vec<ExprId> = Vec::new();
-            for (both, value) in both.into_iter().zip(values) {
-                next.push(b.select(held[0], both, value));
-            }
-            next.push(b.bool(1, true));
-            next
+            with_values(b, body, plan, phis, values)
         })
     });
     let (registers, held) = state.split_at(state.len() - 1);
@@ -202,6 +189,35 @@ fn take(b: &mut KernelBuilder, like: &Partial, buffers: &[BufId], at: ExprId) ->
 
 /// Accumulators that may be empty: registers, and whether they hold anything.
 type Partial = (Vec<ExprId>, ExprId);
+
+/// A partial result of no values, and that it holds none.
+fn no_values(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, lanes: u16) -> Vec<ExprId> {
+    let mut state: Vec<ExprId> = Vec::new();
+    for register in plan.start(&body.el, b, lanes) {
+        let ty = b.ty(register);
+        state.push(b.const_bits(ty, 0));
+    }
+    state.push(b.bool(1, false));
+    state
+}
+
+/// The partial result `state` with these values, which are all of it while it holds none.
+fn with_values(
+    b: &mut KernelBuilder,
+    body: &Body<'_>,
+    plan: &Plan<'_>,
+    state: &[ExprId],
+    values: Vec<ExprId>,
+) -> Vec<ExprId> {
+    let (old, held) = state.split_at(state.len() - 1);
+    let both = plan.combine(&body.el, b, old, &values);
+    let mut next: Vec<ExprId> = Vec::new();
+    for (both, value) in both.into_iter().zip(values) {
+        next.push(b.select(held[0], both, value));
+    }
+    next.push(b.bool(1, true));
+    next
+}
 
 /// Two partial results as one.
 fn merge(
@@ -322,13 +338,7 @@ fn row_partial(
     }
     let mut outer = plan.sizes(true);
     outer.pop();
-    let one_lane = plan.start(el, b, lanes as u16);
-    let mut state: Vec<ExprId> = Vec::new();
-    for register in one_lane {
-        let ty = b.ty(register);
-        state.push(b.const_bits(ty, 0));
-    }
-    state.push(b.bool(1, false));
+    let state = no_values(b, body, plan, lanes as u16);
     let zero = b.index(0);
     let first = b.mul_const(worker, lanes);
     let state = share::nest_carried(
@@ -344,14 +354,7 @@ fn row_partial(
                     let position = place(b, body, plan, row, reduced, at);
                     let values = plan.read(el, b, position, lanes as u16, lanes);
                     plan.write_beside(b, body, position, (lanes as u16, lanes));
-                    let (old, held) = phis.split_at(phis.len() - 1);
-                    let both = plan.combine(el, b, old, &values);
-                    let mut next: Vec<ExprId> = Vec::new();
-                    for (both, value) in both.into_iter().zip(values) {
-                        next.push(b.select(held[0], both, value));
-                    }
-                    next.push(b.bool(1, true));
-                    next
+                    with_values(b, body, plan, phis, values)
                 })
             })
         },

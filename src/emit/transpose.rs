@@ -144,37 +144,20 @@ fn find(
     match &instr.op {
         op if moves_minor(op, dims) && array(&instr.shape).dims == *dims => {
             heroes.insert(id);
-            !has_transpose(module, el, instr.operands[0])
+            !has_transpose(el, instr.operands[0])
         }
-        Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare { .. }
-        | Op::Select
-        | Op::Clamp
-        | Op::Convert
-        | Op::ReducePrecision { .. }
-        | Op::Copy => instr
+        op if op.is_elementwise() || matches!(op, Op::Copy) => instr
             .operands
             .iter()
             .all(|&operand| find(module, el, operand, dims, heroes, seen)),
-        _ => !has_transpose(module, el, id),
+        _ => !has_transpose(el, id),
     }
 }
 
-fn has_transpose(module: &Module, el: &Elemental<'_>, root: InstrId) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut stack = vec![root];
-    while let Some(id) = stack.pop() {
-        if el.is_leaf(id) || !seen.insert(id) {
-            continue;
-        }
-        let instr = module.instr(id);
-        if moves_minor(&instr.op, &array(&instr.shape).dims) {
-            return true;
-        }
-        stack.extend(instr.operands.iter().copied());
-    }
-    false
+fn has_transpose(el: &Elemental<'_>, root: InstrId) -> bool {
+    el.depends_on(root, |instr| {
+        moves_minor(&instr.op, &array(&instr.shape).dims)
+    })
 }
 
 fn tiles(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan) -> Launch {

@@ -123,6 +123,12 @@ fn has_waits(exprs: &Arena<ExprId, Expr>, block: &Block) -> bool {
     })
 }
 
+/// Little-endian bytes as a number.
+fn word(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |word, &byte| word << 8 | u64::from(byte))
+}
+
 fn mask(bits: u32) -> u64 {
     if bits == 64 {
         u64::MAX
@@ -308,12 +314,7 @@ impl<'g, 'k> Item<'g, 'k> {
         access(&mut memory[buf.index()][range])
     }
     fn load(&mut self, buf: BufId, at: u64) -> u64 {
-        self.element(buf, at, |bytes| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |acc, &b| acc << 8 | u64::from(b))
-        })
+        self.element(buf, at, |bytes| word(bytes))
     }
     fn store(&mut self, buf: BufId, at: u64, value: u64) {
         self.element(buf, at, |bytes| {
@@ -328,10 +329,27 @@ impl<'g, 'k> Item<'g, 'k> {
         }
     }
 
+    /// Before the first step of a loop.
+    fn enter(&mut self, carried: &[Carried]) {
+        for c in carried {
+            let init = self.get(c.init);
+            self.set(c.phi, init);
+        }
+    }
+
+    /// After a step.
     fn next(&mut self, carried: &[Carried]) {
         let values: Vec<Lanes> = carried.iter().map(|c| self.get(c.next)).collect();
         for (c, value) in carried.iter().zip(values) {
             self.set(c.phi, value);
+        }
+    }
+
+    /// After the last step.
+    fn leave(&mut self, carried: &[Carried]) {
+        for c in carried {
+            let last = self.get(c.phi);
+            self.set(c.result, last);
         }
     }
 
@@ -377,10 +395,7 @@ impl<'g, 'k> Item<'g, 'k> {
                 let (at, value) = (self.one(*index), self.one(*value));
                 let scalar = self.group.kernel.buffers[*buf].elem;
                 self.element(*buf, at, |bytes| {
-                    let old = bytes
-                        .iter()
-                        .rev()
-                        .fold(0, |acc, &b| acc << 8 | u64::from(b));
+                    let old = word(bytes);
                     let new = binary(*op, scalar, old, value);
                     let width = bytes.len();
                     bytes.copy_from_slice(&new.to_le_bytes()[..width]);
@@ -396,10 +411,7 @@ impl<'g, 'k> Item<'g, 'k> {
                 let (at, expected, desired) =
                     (self.one(*index), self.one(*expected), self.one(*desired));
                 let found = self.element(*buf, at, |bytes| {
-                    let found = bytes
-                        .iter()
-                        .rev()
-                        .fold(0, |acc, &b| acc << 8 | u64::from(b));
+                    let found = word(bytes);
                     if found == expected {
                         let width = bytes.len();
                         bytes.copy_from_slice(&desired.to_le_bytes()[..width]);
@@ -417,10 +429,7 @@ impl<'g, 'k> Item<'g, 'k> {
                 body,
                 ..
             } => {
-                for c in carried {
-                    let init = self.get(c.init);
-                    self.set(c.phi, init);
-                }
+                self.enter(carried);
                 let (mut at, end, step) = (
                     self.one(*start) as i64,
                     self.one(*end) as i64,
@@ -432,10 +441,7 @@ impl<'g, 'k> Item<'g, 'k> {
                     self.next(carried);
                     at += step;
                 }
-                for c in carried {
-                    let last = self.get(c.phi);
-                    self.set(c.result, last);
-                }
+                self.leave(carried);
             }
             Stmt::While {
                 carried,
@@ -443,10 +449,7 @@ impl<'g, 'k> Item<'g, 'k> {
                 cond,
                 body,
             } => {
-                for c in carried {
-                    let init = self.get(c.init);
-                    self.set(c.phi, init);
-                }
+                self.enter(carried);
                 loop {
                     self.block(before);
                     if self.one(*cond) == 0 {
@@ -455,10 +458,7 @@ impl<'g, 'k> Item<'g, 'k> {
                     self.block(body);
                     self.next(carried);
                 }
-                for c in carried {
-                    let last = self.get(c.phi);
-                    self.set(c.result, last);
-                }
+                self.leave(carried);
             }
             Stmt::If {
                 cond,

@@ -559,15 +559,7 @@ impl KernelBuilder {
         let var = self.stmt_value(INDEX);
         let phis: Vec<ExprId> = init.iter().map(|&i| self.stmt_value(self.ty(i))).collect();
         let (body, next) = self.block(|b| body(b, var, &phis));
-        let results: Vec<ExprId> = init.iter().map(|&i| self.stmt_value(self.ty(i))).collect();
-        let carried = (0..init.len())
-            .map(|i| Carried {
-                init: init[i],
-                phi: phis[i],
-                next: next[i],
-                result: results[i],
-            })
-            .collect();
+        let (carried, results) = self.carried(init, &phis, &next);
         self.push(Stmt::For {
             var,
             start,
@@ -578,6 +570,25 @@ impl KernelBuilder {
             unroll,
         });
         results
+    }
+
+    /// What a loop carries, and its values after the loop.
+    fn carried(
+        &mut self,
+        init: &[ExprId],
+        phis: &[ExprId],
+        next: &[ExprId],
+    ) -> (Vec<Carried>, Vec<ExprId>) {
+        let results: Vec<ExprId> = init.iter().map(|&i| self.stmt_value(self.ty(i))).collect();
+        let carried = (0..init.len())
+            .map(|i| Carried {
+                init: init[i],
+                phi: phis[i],
+                next: next[i],
+                result: results[i],
+            })
+            .collect();
+        (carried, results)
     }
 
     /// A counted loop without carried values, from `start` to `end` by `step`.
@@ -616,15 +627,7 @@ impl KernelBuilder {
         let phis: Vec<ExprId> = init.iter().map(|&i| self.stmt_value(self.ty(i))).collect();
         let (before, cond) = self.block(|b| cond(b, &phis));
         let (body, next) = self.block(|b| body(b, &phis));
-        let results: Vec<ExprId> = init.iter().map(|&i| self.stmt_value(self.ty(i))).collect();
-        let carried = (0..init.len())
-            .map(|i| Carried {
-                init: init[i],
-                phi: phis[i],
-                next: next[i],
-                result: results[i],
-            })
-            .collect();
+        let (carried, results) = self.carried(init, &phis, &next);
         self.push(Stmt::While {
             carried,
             before,

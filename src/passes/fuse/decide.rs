@@ -81,14 +81,8 @@ pub fn role(module: &Module, instr: &Instr) -> Role {
                 Role::Element
             }
         }
-        Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare { .. }
-        | Op::Select
-        | Op::Clamp
-        | Op::Convert
-        | Op::BitcastConvert
-        | Op::ReducePrecision { .. }
+        op if op.is_elementwise() => Role::Element,
+        Op::BitcastConvert
         | Op::Transpose { .. }
         | Op::Reverse { .. }
         | Op::Slice { .. }
@@ -121,23 +115,12 @@ pub fn elements(module: &Module, id: InstrId) -> usize {
 
 /// Whether element i of the user is made of element i of this operand.
 pub fn keeps_index(module: &Module, user: &Instr, operand: InstrId) -> bool {
-    match &user.op {
-        Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare { .. }
-        | Op::Select
-        | Op::Clamp
-        | Op::Convert
-        | Op::ReducePrecision { .. }
-        | Op::Copy
-        | Op::Reshape { .. }
-        | Op::Bitcast
-        | Op::BitcastConvert => {
-            let count = user.shape.as_array().map(ArrayShape::element_count);
-            count == Some(elements(module, operand))
-        }
-        _ => false,
-    }
+    let moves_nothing = matches!(
+        user.op,
+        Op::Copy | Op::Reshape { .. } | Op::Bitcast | Op::BitcastConvert
+    );
+    let count = user.shape.as_array().map(ArrayShape::element_count);
+    (user.op.is_elementwise() || moves_nothing) && count == Some(elements(module, operand))
 }
 
 /// Whether a large transpose moves the fastest-varying dimension, so that neighbours in the result

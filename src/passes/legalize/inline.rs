@@ -216,15 +216,10 @@ fn map_body(
             Op::Reshape { .. } | Op::Broadcast { .. } | Op::Transpose { .. } | Op::Copy => {
                 operands[0]
             }
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare { .. }
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::BitcastConvert
-            | Op::ReducePrecision { .. }
-            | Op::StochasticConvert => {
+            ref op
+                if op.is_elementwise()
+                    || matches!(op, Op::BitcastConvert | Op::StochasticConvert) =>
+            {
                 copy.operands = operands.into();
                 copy.shape = wide;
                 copy.control_predecessors.clear();

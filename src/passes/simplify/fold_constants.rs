@@ -57,7 +57,7 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
         return Ok(None);
     };
     let count = shape.element_count();
-    if is_elementwise(&instr.op) && count > 1 {
+    if instr.op.is_elementwise() && count > 1 {
         let values: Option<Vec<ArrayLiteral>> = instr
             .operands
             .iter()
@@ -148,21 +148,8 @@ fn written_out(module: &Module, id: InstrId, all: bool) -> Option<ArrayLiteral> 
     }
 }
 
-fn is_elementwise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare { .. }
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::ReducePrecision { .. }
-    )
-}
-
 fn is_foldable(op: &Op) -> bool {
-    is_elementwise(op)
+    op.is_elementwise()
         || matches!(
             op,
             Op::BitcastConvert

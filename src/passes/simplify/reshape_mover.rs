@@ -35,19 +35,6 @@ impl Pass for ReshapeMover {
     }
 }
 
-fn is_elementwise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Compare { .. }
-            | Op::Select
-            | Op::Clamp
-            | Op::Convert
-            | Op::ReducePrecision { .. }
-    )
-}
-
 /// Whether a kernel is shaped by the op, so that what follows it should have its dimensions.
 fn is_hero(op: &Op) -> bool {
     matches!(
@@ -68,7 +55,7 @@ fn source(edit: &Edit<'_>, id: InstrId, follows: &IdSet<InstrId>) -> Option<Inst
 
 fn rule(edit: &mut Edit<'_>, id: InstrId, follows: &mut IdSet<InstrId>) -> Result<Option<InstrId>> {
     let instr = edit.instr(id);
-    if !is_elementwise(&instr.op) {
+    if !instr.op.is_elementwise() {
         return Ok(None);
     }
     let (comp, op, operands) = (instr.parent, instr.op.clone(), instr.operands.clone());

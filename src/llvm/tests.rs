@@ -3,6 +3,7 @@
 use crate::base::Id;
 use crate::executable::Code;
 use crate::executable::KernelId;
+use crate::executable::KernelImage;
 use crate::executable::Launch;
 use crate::kernel::Axis;
 use crate::kernel::BinaryOp;
@@ -45,6 +46,34 @@ fn param(
     })
 }
 
+/// Numbers that minimum and maximum treat specially, and some more.
+const SPECIALS: [f32; 8] = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    f32::NAN,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    2.5,
+];
+
+/// The first kernel of a program, launched by itself.
+fn single(b: KernelBuilder) -> Kernel {
+    b.finish(KernelId::from_index(0), Launch::SINGLE)
+}
+
+/// The kernel as number `i` of a program.
+fn numbered(i: usize, kernel: Kernel) -> Kernel {
+    let (id, name) = (KernelId::from_index(i), format!("k{i}"));
+    Kernel { id, name, ..kernel }
+}
+
+/// Numbers of the kernels of an image, in order.
+fn numbers(image: &KernelImage) -> Vec<usize> {
+    image.kernels.iter().map(|id| id.index()).collect()
+}
+
 /// A kernel that applies `f` to `n` elements, `lanes` at a time.
 pub(crate) fn map_kernel(
     name: &str,
@@ -61,7 +90,7 @@ pub(crate) fn map_kernel(
         let r = f(b, v);
         b.store(out, i, r);
     });
-    b.finish(KernelId::from_index(0), Launch::SINGLE)
+    single(b)
 }
 
 fn map_f32(
@@ -95,24 +124,14 @@ fn elementwise_kernel_runs() {
 
 #[test]
 fn minimum_and_maximum_follow_ieee() {
-    let specials = [
-        0.0f32,
-        -0.0,
-        1.0,
-        -1.0,
-        f32::NAN,
-        f32::INFINITY,
-        f32::NEG_INFINITY,
-        2.5,
-    ];
     for target in [testing::x86_v3(), testing::x86_v1()] {
-        for &other in &specials {
+        for &other in &SPECIALS {
             for (op, larger) in [(BinaryOp::FMin, false), (BinaryOp::FMax, true)] {
-                let out = map_f32(&target, 4, &specials, |b, v| {
+                let out = map_f32(&target, 4, &SPECIALS, |b, v| {
                     let c = b.float(b.ty(v), f64::from(other));
                     b.binary(op, v, c)
                 });
-                for (&a, &got) in specials.iter().zip(&out) {
+                for (&a, &got) in SPECIALS.iter().zip(&out) {
                     let wanted = if a.is_nan() || other.is_nan() {
                         f32::NAN
                     } else if (a == other && a.is_sign_negative() != larger)
@@ -134,25 +153,15 @@ fn minimum_and_maximum_follow_ieee() {
 
 #[test]
 fn minimum_of_two_vectors_follows_ieee() {
-    let specials = [
-        0.0f32,
-        -0.0,
-        1.0,
-        -1.0,
-        f32::NAN,
-        f32::INFINITY,
-        f32::NEG_INFINITY,
-        2.5,
-    ];
     for (op, larger) in [(BinaryOp::FMin, false), (BinaryOp::FMax, true)] {
         for shift in 0..8u16 {
-            let out = map_f32(&testing::x86_v3(), 8, &specials, |b, v| {
+            let out = map_f32(&testing::x86_v3(), 8, &SPECIALS, |b, v| {
                 let lanes: Vec<u16> = (0..8).map(|i| (i + shift) % 8).collect();
                 let w = b.shuffle(v, v, &lanes);
                 b.binary(op, v, w)
             });
             for (i, got) in out.into_iter().enumerate() {
-                let (a, c) = (specials[i], specials[(i + usize::from(shift)) % 8]);
+                let (a, c) = (SPECIALS[i], SPECIALS[(i + usize::from(shift)) % 8]);
                 let a_first = a < c || a == c && a.is_sign_negative();
                 let wanted = if a_first == larger { c } else { a };
                 let is_nan = a.is_nan() || c.is_nan();
@@ -397,7 +406,7 @@ fn loops_carry_values_and_conditions_merge() {
     );
     let at = b.index(3);
     b.store(out, at, steps[1]);
-    let kernel = b.finish(KernelId::from_index(0), Launch::SINGLE);
+    let kernel = single(b);
     let mut buffers = [vec![0; 32]];
     testing::run(&kernel, &testing::x86_v3(), &mut buffers);
     let got: Vec<i64> = buffers[0]
@@ -475,7 +484,7 @@ fn everything(lanes: u16) -> Kernel {
         let root = b.unary(UnaryOp::Sqrt, wide);
         b.store(d, i, root);
     });
-    b.finish(KernelId::from_index(0), Launch::SINGLE)
+    single(b)
 }
 
 #[test]
@@ -501,9 +510,7 @@ fn bytes_do_not_depend_on_the_number_of_threads() {
                 .buffers
                 .values_mut()
                 .for_each(|b| b.align = 64 << (i / 2));
-            kernel.id = KernelId::from_index(i);
-            kernel.name = format!("k{i}");
-            kernel
+            numbered(i, kernel)
         })
         .collect();
     let compiled = |jobs| {
@@ -607,41 +614,21 @@ fn find_ptxas() -> Option<ptxas::Ptxas> {
 
 #[test]
 fn gpu_kernels_are_ptx_that_the_assembler_takes() {
+    use Scalar::BF16;
+    use Scalar::F16;
+    use Scalar::F32;
+    use Scalar::F64;
+    use Scalar::I32;
     let assemble = find_ptxas().map_or(Assemble::No, Assemble::Check);
     let kernels = [
         block_sum(false),
         block_sum(true),
         everything(4),
-        matrix(
-            MmaKind::F16,
-            (Scalar::F16, 8),
-            (Scalar::F16, 4),
-            (Scalar::F32, 4),
-        ),
-        matrix(
-            MmaKind::BF16,
-            (Scalar::BF16, 8),
-            (Scalar::BF16, 4),
-            (Scalar::F32, 4),
-        ),
-        matrix(
-            MmaKind::TF32,
-            (Scalar::F32, 4),
-            (Scalar::F32, 2),
-            (Scalar::F32, 4),
-        ),
-        matrix(
-            MmaKind::F64,
-            (Scalar::F64, 1),
-            (Scalar::F64, 1),
-            (Scalar::F64, 2),
-        ),
-        matrix(
-            MmaKind::S8,
-            (Scalar::I32, 4),
-            (Scalar::I32, 2),
-            (Scalar::I32, 4),
-        ),
+        matrix(MmaKind::F16, (F16, 8), (F16, 4), (F32, 4)),
+        matrix(MmaKind::BF16, (BF16, 8), (BF16, 4), (F32, 4)),
+        matrix(MmaKind::TF32, (F32, 4), (F32, 2), (F32, 4)),
+        matrix(MmaKind::F64, (F64, 1), (F64, 1), (F64, 2)),
+        matrix(MmaKind::S8, (I32, 4), (I32, 2), (I32, 4)),
     ];
     for target in gpus() {
         for kernel in &kernels {
@@ -689,7 +676,7 @@ fn a_wrong_kernel_is_refused_with_its_value() {
     let zero = b.index(0);
     let v = b.load(x, zero, 4);
     b.store(x, zero, v);
-    let kernel = b.finish(KernelId::from_index(0), Launch::SINGLE);
+    let kernel = single(b);
     let error = compile(&[kernel], &testing::x86_v3(), &Options::default()).expect_err("refused");
     assert!(
         error.message.contains("b0 is not said to be written"),
@@ -714,9 +701,7 @@ fn kernels_keep_their_order_over_modules() {
         .map(|i| {
             let mut kernel = everything(1);
             kernel.buffers.values_mut().for_each(|b| b.align = 1 << i);
-            kernel.id = KernelId::from_index(i);
-            kernel.name = format!("k{i}");
-            kernel
+            numbered(i, kernel)
         })
         .collect();
     let options = Options {
@@ -724,36 +709,23 @@ fn kernels_keep_their_order_over_modules() {
         ..Options::default()
     };
     let compiled = compile(&kernels, &testing::x86_v3(), &options).expect("compiles");
-    let ids: Vec<usize> = compiled
-        .images
-        .iter()
-        .flat_map(|image| image.kernels.iter().map(|id| id.index()))
-        .collect();
+    let ids: Vec<usize> = compiled.images.iter().flat_map(numbers).collect();
     assert_eq!(ids, (0..30).collect::<Vec<_>>());
 }
 
 #[test]
 fn equal_kernels_share_code_under_all_their_names() {
-    let named = |i: usize, kernel: Kernel| {
-        let (id, name) = (KernelId::from_index(i), format!("k{i}"));
-        Kernel { id, name, ..kernel }
-    };
     let kernels: Vec<Kernel> = [4, 8, 4, 4]
         .into_iter()
         .enumerate()
-        .map(|(i, lanes)| named(i, everything(lanes)))
+        .map(|(i, lanes)| numbered(i, everything(lanes)))
         .collect();
     let options = Options {
         assembly: true,
         ..Options::default()
     };
     let compiled = compile(&kernels, &testing::x86_v3(), &options).expect("compiles");
-    let ids: Vec<usize> = compiled.images[0]
-        .kernels
-        .iter()
-        .map(|id| id.index())
-        .collect();
-    assert_eq!(ids, [0, 2, 3, 1]);
+    assert_eq!(numbers(&compiled.images[0]), [0, 2, 3, 1]);
     let text = &compiled.texts[0].text;
     assert!(
         text.contains("k2 = k0") || text.contains(".set k2, k0"),
@@ -794,7 +766,7 @@ fn product_tile() -> Kernel {
         let at = b.index(8 * i as i64);
         b.store(out, at, sum);
     }
-    b.finish(KernelId::from_index(0), Launch::SINGLE)
+    single(b)
 }
 
 #[test]

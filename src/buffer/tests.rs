@@ -274,22 +274,11 @@ fn sizes_that_cannot_be_added_up_are_refused() {
     let mut module = Module::new("m");
     let comp = module.new_comp("e");
     let mut b = module.builder(comp);
-    // 2^61 bytes each.
-    let p = b.parameter("p", Shape::array(PrimitiveType::F64, [1 << 58]));
-    let ops = [
-        UnaryOp::Abs,
-        UnaryOp::Ceil,
-        UnaryOp::Cos,
-        UnaryOp::Exp,
-        UnaryOp::Floor,
-        UnaryOp::Log,
-        UnaryOp::Negate,
-        UnaryOp::Sin,
-        UnaryOp::Sqrt,
-        UnaryOp::Tanh,
-    ];
+    // 2^60 bytes each.
+    let p = b.parameter("p", Shape::array(PrimitiveType::F64, [1 << 57]));
+    let ops = [UnaryOp::Cos, UnaryOp::Exp, UnaryOp::Sin, UnaryOp::Tanh];
     let mut sum = p;
-    let terms: Vec<InstrId> = ops.iter().map(|&op| b.unary(op, p).unwrap()).collect();
+    let terms: Vec<InstrId> = (0..20).map(|i| b.unary(ops[i % 4], p).unwrap()).collect();
     for term in terms {
         sum = b.add(term, sum).unwrap();
     }

@@ -63,10 +63,7 @@ impl ArrayShape {
     }
     /// Bytes of the dense array in memory; sub-byte elements are packed.
     pub fn byte_size(&self) -> usize {
-        match self.ty.bit_width_in_memory() {
-            bits if bits < 8 => self.element_count().div_ceil(8 / bits),
-            bits => self.element_count() * (bits / 8),
-        }
+        (self.element_count() * self.ty.bit_width_in_memory()).div_ceil(8)
     }
     /// Whether dimension `dim` may be smaller at run time.
     pub fn is_dynamic_dim(&self, dim: usize) -> bool {

@@ -425,6 +425,10 @@ const FEW_ROWS: usize = 4;
 /// each is read once for every tile of rows.
 const IN_PLACE_TILES: usize = 2;
 
+/// Most bytes between neighbours of the sum for that: a page. With more, every vector of a panel is
+/// in a page of its own, and many fall into the same lines of the cache.
+const IN_PLACE_STRIDE: usize = 4096;
+
 /// Chooses tile sizes.
 pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     let width = product.accumulator.byte_width();
@@ -459,7 +463,16 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     let tasks = |m_block: usize, n_block: usize| {
         product.batch * product.m.div_ceil(m_block) * product.n.div_ceil(n_block)
     };
-    while tasks(m_block, n_block) < wanted && m_block > 4 * tile_rows {
+    // Cutting the columns leaves each panel to one task; cutting the only block of rows does not,
+    // and has to be worth packing for.
+    let is_one_row_block = product.m <= m_block;
+    if is_one_row_block {
+        while tasks(m_block, n_block) < wanted && n_block > 2 * tile_columns {
+            n_block = up(n_block / 2, tile_columns);
+        }
+    }
+    let enough = if is_one_row_block { wanted / 4 } else { wanted };
+    while tasks(m_block, n_block) < enough && m_block > 4 * tile_rows {
         m_block = up(m_block / 2, tile_rows);
     }
     while tasks(m_block, n_block) < wanted && n_block > 2 * tile_columns {
@@ -517,7 +530,7 @@ fn multiplies_pairs(product: &Product, module: &Module, target: &Target) -> bool
     has && product.accumulator == PrimitiveType::S32 && fits(&product.lhs) && fits(&product.rhs)
 }
 
-/// Whether vectors of columns of the right side lie in memory as they are summed.
+/// Whether vectors of columns of the right side lie in memory as they are summed, near each other.
 fn right_lies_well(product: &Product, module: &Module) -> bool {
     let Access::Plain {
         batch,
@@ -537,6 +550,8 @@ fn right_lies_well(product: &Product, module: &Module) -> bool {
         && !is_grouped
         && free.as_slice() == [array.rank() - 1]
         && summed.len() == 1
+        && array.dims[summed[0] + 1..].iter().product::<usize>() * array.ty.byte_width()
+            <= IN_PLACE_STRIDE
 }
 
 fn strategy(product: &Product, module: &Module) -> Strategy {

@@ -92,10 +92,11 @@ impl Groups {
         let mut seen_groups: IdSet<GroupId> = IdSet::new();
         let mut stack: Vec<InstrId> = from.to_vec();
         let mut looked = 0;
-        // What stands behind the last member leads nowhere.
+        // What stands behind the last member leads nowhere, but by way of its group: a group gives
+        // all its values after it has read all that it reads, whatever their places in the list.
         let last = self.groups[into].last;
         while let Some(id) = stack.pop() {
-            if self.position[id] > last || !seen.insert(id) {
+            if !seen.insert(id) {
                 continue;
             }
             looked += 1;
@@ -104,7 +105,9 @@ impl Groups {
             }
             let groups = &self.of[id];
             if groups.is_empty() {
-                stack.extend(self.users.get(id));
+                if self.position[id] < last {
+                    stack.extend(self.users.get(id));
+                }
                 continue;
             }
             for &group in groups {
@@ -112,7 +115,8 @@ impl Groups {
                     return Some(true);
                 }
                 if seen_groups.insert(group) {
-                    for &root in &self.groups[group].roots {
+                    let roots = self.groups[group].roots.iter();
+                    for &root in roots.filter(|&&root| self.position[root] < last) {
                         stack.extend(self.users.get(root));
                     }
                 }

@@ -183,7 +183,7 @@ fn loop_shares(
     if roots.iter().any(|&r| count(r) != count(roots[0])) {
         return Vec::new();
     }
-    let reads = fusion_reads(module, body, roots, &[]);
+    let reads = fusion_reads(module, body, roots, &Cuts::default());
     let mut out = Vec::new();
     for (number, &param) in module.comps[body].params.iter().enumerate() {
         if reads[param] != Reads::Same || number >= instr.operands.len() {
@@ -201,13 +201,21 @@ fn loop_shares(
     out
 }
 
-/// How every instruction of a fusion body is read on the way from the roots. Edges in `cut`
-/// (instruction, operand number) are not followed.
+/// Edges of a fusion body, as instruction and operand number, that are special.
+#[derive(Default)]
+struct Cuts {
+    /// Not followed.
+    away: Vec<(InstrId, usize)>,
+    /// Followed as if they kept the element.
+    same: Vec<(InstrId, usize)>,
+}
+
+/// How every instruction of a fusion body is read on the way from the roots.
 fn fusion_reads(
     module: &Module,
     body: crate::hlo::CompId,
     roots: &[InstrId],
-    cut: &[(InstrId, usize)],
+    cuts: &Cuts,
 ) -> IdMap<InstrId, Reads> {
     let mut reads = IdMap::new();
     for &root in roots {
@@ -220,10 +228,12 @@ fn fusion_reads(
         }
         let instr = &module.instrs[id];
         for (i, &operand) in instr.operands.iter().enumerate() {
-            if cut.contains(&(id, i)) {
+            if cuts.away.contains(&(id, i)) {
                 continue;
             }
-            let edge = if keeps_element(module, instr, operand) {
+            let edge = if cuts.same.contains(&(id, i)) {
+                Reads::Same
+            } else if keeps_element(module, instr, operand) {
                 here
             } else {
                 Reads::Any
@@ -288,12 +298,21 @@ fn updated_parameter(
     if bytes(param) != bytes(roots[leaf]) {
         return None;
     }
-    let mut cut = vec![(update, 0)];
+    let mut cuts = Cuts {
+        away: vec![(update, 0)],
+        same: Vec::new(),
+    };
     if roots.len() == 1 && matches!(module.instrs[update].op, Op::DynamicUpdateSlice) {
-        cut.extend(reads_of_updated_part(module, body, update));
+        cuts.same = reads_of_updated_part(module, body, update);
     }
-    let reads = fusion_reads(module, body, roots, &cut);
-    (reads[param] == Reads::None).then_some(number)
+    let reads = fusion_reads(module, body, roots, &cuts);
+    // What is read besides the updated part is read as anything: an update keeps no element.
+    let wanted = if cuts.same.is_empty() {
+        Reads::None
+    } else {
+        Reads::Same
+    };
+    (reads[param] <= wanted).then_some(number)
 }
 
 /// The edges from dynamic slices that read just the part that `update` then writes, element by
@@ -304,7 +323,7 @@ fn reads_of_updated_part(
     update: InstrId,
 ) -> Vec<(InstrId, usize)> {
     let written = &module.instrs[update];
-    let reads = fusion_reads(module, body, &[written.operands[1]], &[]);
+    let reads = fusion_reads(module, body, &[written.operands[1]], &Cuts::default());
     let mut out = Vec::new();
     for &id in &module.comps[body].instrs {
         let instr = &module.instrs[id];

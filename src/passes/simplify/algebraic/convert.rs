@@ -53,7 +53,8 @@ pub fn holds_all(outer: PrimitiveType, inner: PrimitiveType) -> bool {
     let (wide, narrow) = (outer.bit_width(), inner.bit_width());
     match (inner.kind(), outer.kind()) {
         (ElementKind::Pred, ElementKind::Pred) => true,
-        (ElementKind::Pred, _) => wide >= 8,
+        // A scale has no zero.
+        (ElementKind::Pred, _) => wide >= 8 && outer != PrimitiveType::F8E8M0FNU,
         (ElementKind::Signed, ElementKind::Signed)
         | (ElementKind::Unsigned, ElementKind::Unsigned) => wide >= narrow,
         (ElementKind::Unsigned, ElementKind::Signed) => wide > narrow,

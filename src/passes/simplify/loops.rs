@@ -186,7 +186,6 @@ fn drop_unread(module: &mut Module, id: InstrId) -> Result<Changed> {
         return Ok(Changed::No);
     };
     let parent = module.instr(id).parent;
-    let n = parts.next.len();
     let users = Users::of(module, &[parent, parts.body, parts.condition]);
     let (body_param, cond_param) = (
         module.comps[parts.body].params[0],
@@ -207,7 +206,7 @@ fn drop_unread(module: &mut Module, id: InstrId) -> Result<Changed> {
     if !live.contains(&false) {
         return Ok(Changed::No);
     }
-    rebuild(module, id, &parts, &live, n)?;
+    keep(module, id, &parts, &live)?;
     Ok(Changed::Yes)
 }
 
@@ -254,49 +253,41 @@ fn live_elements(module: &Module, parts: &Parts, id: InstrId, users: &Users) -> 
     }
 }
 
-/// Makes the loop anew with the live elements only.
-fn rebuild(module: &mut Module, id: InstrId, parts: &Parts, live: &[bool], n: usize) -> Result<()> {
-    let mut place = vec![0; n];
-    let kept: Vec<usize> = (0..n).filter(|&i| live[i]).collect();
+/// Leaves the loop the live elements only.
+fn keep(module: &mut Module, id: InstrId, parts: &Parts, live: &[bool]) -> Result<()> {
+    let kept: Vec<usize> = (0..live.len()).filter(|&i| live[i]).collect();
+    let mut place = vec![None; live.len()];
     for (new, &old) in kept.iter().enumerate() {
-        place[old] = new;
+        place[old] = Some(new);
     }
     let parent = module.instr(id).parent;
+    let param = |comp: CompId| module.comps[comp].params[0];
+    let states = [
+        (parent, id),
+        (parts.body, param(parts.body)),
+        (parts.condition, param(parts.condition)),
+    ];
     let mut edit = Edit::new(module);
     let pick = |list: &[InstrId]| -> Vec<InstrId> { kept.iter().map(|&i| list[i]).collect() };
     let init = edit.op(parent, Op::Tuple, &pick(&parts.init))?;
     let shape = edit.instr(init).shape.clone();
-    for comp in [parts.body, parts.condition] {
-        let param = edit.module.comps[comp].params[0];
-        edit.module.instrs[param].shape = shape.clone();
+    for (comp, state) in states {
+        edit.module.instrs[state].shape = shape.clone();
         for i in 0..edit.module.comps[comp].instrs.len() {
             let user = edit.module.comps[comp].instrs[i];
-            if let Some(old) = element(edit.module, comp, user)
-                && live[old]
+            let instr = &mut edit.module.instrs[user];
+            if let Op::GetTupleElement { index } = &mut instr.op
+                && instr.operands[0] == state
+                && let Some(place) = place[*index]
             {
-                edit.module.instrs[user].op = Op::GetTupleElement { index: place[old] };
+                *index = place;
             }
         }
         edit.touch(comp);
     }
+    edit.module.instrs[id].operands = smallvec::smallvec![init];
     let root = edit.op(parts.body, Op::Tuple, &pick(&parts.next))?;
     edit.module.comps[parts.body].root = root;
-    let mut copy = edit.instr(id).clone();
-    copy.operands = smallvec::smallvec![init];
-    copy.shape = shape;
-    let new = edit.push(copy);
-    for user in edit.module.comps[parent].instrs.clone() {
-        if let Op::GetTupleElement { index } = edit.instr(user).op
-            && edit.instr(user).operands[0] == id
-            && live[index]
-        {
-            let op = Op::GetTupleElement {
-                index: place[index],
-            };
-            let value = edit.op(parent, op, &[new])?;
-            edit.replace(user, value);
-        }
-    }
     edit.finish();
     Ok(())
 }

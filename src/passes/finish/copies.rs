@@ -52,9 +52,10 @@ impl Pass for InsertCopies {
 /// Inserts the copies; whether there were any.
 ///
 /// # Errors
-/// `XA9001` when the module's control flow is not a tree, which cannot be.
+/// `XA9001` when the module's control flow is not a tree, which cannot be; `INPUT_LIMIT` when it has
+/// to be cloned and that makes too much.
 pub fn insert_copies(module: &mut Module) -> Result<bool> {
-    let flattened = flatten::flatten(module);
+    let flattened = flatten::flatten(module)?;
     let flow = Dataflow::new(module)?;
     let uses = Uses::new(module, &flow);
     let mut edits = Edits::default();

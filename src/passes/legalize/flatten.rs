@@ -21,6 +21,6 @@ impl Pass for FlattenCallGraph {
         (Stage::Imported, Stage::Imported)
     }
     fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
-        Ok(Changed::when(flatten(module)))
+        Ok(Changed::when(flatten(module)?))
     }
 }

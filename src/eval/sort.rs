@@ -14,6 +14,7 @@ use crate::hlo::Op;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::literal::number::Number;
+use crate::shape::ArrayShape;
 use crate::shape::index;
 
 /// Sorts all operands along `dim` by the comparator; equal elements keep their order.
@@ -114,6 +115,10 @@ pub(super) fn top_k(instr: &Instr, largest: bool, operands: &[Literal]) -> Resul
     };
     let size = input.shape().dims.last().copied().unwrap_or(1);
     let rows = input.len().checked_div(size).unwrap_or(0);
+    let fits = |a: &ArrayShape| a.element_count() == rows * k;
+    if k > size || values.ty != input.ty() || !fits(values) || !fits(positions) {
+        return Err(unsupported(instr, "this result shape"));
+    }
     let mut chosen = Vec::with_capacity(rows * k);
     for row in 0..rows {
         let mut order: Vec<usize> = (row * size..(row + 1) * size).collect();
@@ -125,7 +130,7 @@ pub(super) fn top_k(instr: &Instr, largest: bool, operands: &[Literal]) -> Resul
                 ordering
             }
         });
-        chosen.extend_from_slice(&order[..k.min(size)]);
+        chosen.extend_from_slice(&order[..k]);
     }
     let position = |i: usize| Number::Int((chosen[i] % size) as i128);
 

@@ -12,6 +12,7 @@ use crate::passes::edit::Edit;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
+use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 /// Custom calls that give their operand back: annotations for partitioners and placers.
@@ -62,7 +63,7 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
     {
         return Ok(Some(operands[0]));
     }
-    if let Some(k) = top_k(call, &operands, &instr.shape) {
+    if let Some(k) = top_k(edit, call, &operands, &instr.shape) {
         let (parent, largest) = (instr.parent, true);
         let topk = Op::TopK {
             k,
@@ -76,12 +77,53 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
 }
 
 /// The `k` of a `TopK` call: largest elements of the last dimension, with their positions.
-fn top_k(call: &CustomCall, operands: &[InstrId], result: &Shape) -> Option<usize> {
-    if call.target != "TopK" || operands.len() != 1 {
-        return None;
-    }
-    let [values, _positions] = result.as_tuple()? else {
+fn top_k(
+    edit: &Edit<'_>,
+    call: &CustomCall,
+    operands: &[InstrId],
+    result: &Shape,
+) -> Option<usize> {
+    let (Some(&[operand]), Some([values, positions])) = (operands.as_array(), result.as_tuple())
+    else {
         return None;
     };
-    values.as_array()?.dims.last().copied()
+    let k = *values.as_array()?.dims.last()?;
+    let mut chosen = edit.array(operand)?.clone();
+    chosen.layout = None;
+    let last = chosen.dims.last_mut()?;
+    let fits = k <= *last;
+    *last = k;
+    let places = Shape::Array(chosen.with_type(PrimitiveType::S32));
+    let takes = call.target == "TopK"
+        && fits
+        && !chosen.ty.is_complex()
+        && values.same_ignoring_layout(&Shape::Array(chosen))
+        && positions.same_ignoring_layout(&places);
+    takes.then_some(k)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::hlo_text::parse;
+
+    #[test]
+    fn calls_of_top_k_must_have_its_shapes() {
+        for (result, is_top_k) in [
+            ("(f32[2], s32[2])", true),
+            ("(f32[4], s32[4])", true),
+            ("(f32[5], s32[5])", false),
+            ("(f32[2], s64[2])", false),
+            ("(s32[2], s32[2])", false),
+        ] {
+            let text = format!(
+                "HloModule m\nENTRY e {{\n  p = f32[4] parameter(0)\n  ROOT r = {result} custom-call(p), custom_call_target=\"TopK\"\n}}\n"
+            );
+            let mut module = parse(&text).expect("the text is a module");
+            let entry = module.entry;
+            edit::sweep(&mut module, &[entry], &mut rule).expect("the pass runs");
+            let op = &module.root(entry).op;
+            assert_eq!(matches!(op, Op::TopK { .. }), is_top_k, "{result}");
+        }
+    }
 }

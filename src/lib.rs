@@ -30,6 +30,8 @@ pub mod wire;
 #[cfg(feature = "compiler")]
 pub mod front;
 pub mod bundle;
+#[cfg(feature = "simulator")]
+pub mod simulator;
 pub mod runtime;
 pub mod driver;
 pub mod cli;

@@ -101,9 +101,14 @@ const ROOMS: &[(&str, &str, &str)] = &[
         "base shape target executable wire",
     ),
     (
+        "simulator",
+        "a GPU on the host: PTX parsed, run, checked and counted; the CUDA driver's interface over it",
+        "base target wire",
+    ),
+    (
         "runtime",
         "devices, loading, running thunks, probing the host",
-        "base shape literal target executable",
+        "base shape literal target executable simulator",
     ),
     (
         "driver",
@@ -131,11 +136,12 @@ const CRATES: &[(&str, &str)] = &[
     ("target_lexicon", "target llvm"),
     ("riegeli", "wire"),
     ("rustfft", "runtime"),
+    ("ruzstd", "simulator"),
     ("zip", "literal"),
 ];
 
 /// Rooms that hold `unsafe` code.
-const UNSAFE_ROOMS: &[&str] = &["llvm", "runtime"];
+const UNSAFE_ROOMS: &[&str] = &["llvm", "simulator", "runtime"];
 
 const MAX_LINES: usize = 800;
 const FORBIDDEN_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc", "manager"];

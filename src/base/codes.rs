@@ -1,7 +1,7 @@
 //! The one list of diagnostic codes.
 //!
 //! By room: 1xxx front, 2xxx verify, 3xxx passes, 4xxx schedule and buffer, 5xxx emit and kernel,
-//! 6xxx llvm, 7xxx bundle and wire, 8xxx runtime and literals, 9xxx internal.
+//! 6xxx llvm, 7xxx bundle and wire, 8xxx runtime, simulator and literals, 9xxx internal.
 
 use std::fmt;
 
@@ -102,6 +102,16 @@ codes! {
     NO_DEVICE = 8006;
     /// The evaluator cannot run this op.
     EVAL_UNSUPPORTED = 8007;
+    /// The PTX text does not follow the grammar.
+    PTX_SYNTAX = 8101;
+    /// The PTX uses a name that is not defined, or in a place where it cannot stand.
+    PTX_NAME = 8102;
+    /// An instruction, modifier or type that the simulated device does not know.
+    PTX_UNKNOWN = 8103;
+    /// The PTX is larger, or nests deeper, than the reader allows.
+    PTX_LIMIT = 8104;
+    /// The program did something a device forbids or leaves undefined while it ran.
+    DEVICE_FAULT = 8105;
     // 9xxx internal
     /// A rule of the compiler itself is broken.
     INTERNAL = 9001;

@@ -15,6 +15,7 @@ cargo clippy --all-targets -- -D warnings
 step "the loader alone"
 cargo clippy --no-default-features --features cpu -- -D warnings
 cargo clippy --no-default-features --features cpu,cuda -- -D warnings
+cargo clippy --no-default-features --features cpu,simulator -- -D warnings
 cargo clippy --no-default-features --features cpu,reference -- -D warnings
 step "documentation"
 RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --no-deps --document-private-items

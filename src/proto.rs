@@ -5,6 +5,11 @@
 /// `package stream_executor`
 pub mod stream_executor {
     include!(concat!(env!("OUT_DIR"), "/stream_executor.rs"));
+
+    /// `package stream_executor.gpu`
+    pub mod gpu {
+        include!(concat!(env!("OUT_DIR"), "/stream_executor.gpu.rs"));
+    }
 }
 
 /// `package xla`

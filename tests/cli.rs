@@ -8,6 +8,9 @@
     reason = "a test fails by panicking and may talk"
 )]
 
+#[path = "cli/devices.rs"]
+mod devices;
+
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;

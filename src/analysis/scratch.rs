@@ -4,7 +4,6 @@
 //! emitters are changed together.
 
 use crate::analysis::contraction;
-use crate::hlo::FftType;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
@@ -19,13 +18,6 @@ const SHARED: u64 = 40 * 1024;
 
 /// Bytes of scratch memory that the kernels of `instr` need while they run; mostly zero.
 pub fn bytes(module: &Module, instr: InstrId, target: &Target) -> u64 {
-    if let Op::Fft { kind, lengths } = &module.instr(instr).op {
-        // CUDA's library spoils the input of this transform, so it gets a copy.
-        let spoils = *kind == FftType::Irfft && lengths.len() > 1;
-        let on_gpu = target.platform() == Platform::Cuda;
-        let input = module.operand(instr, 0).shape.byte_size() as u64;
-        return if spoils && on_gpu { input } else { 0 };
-    }
     let Some(sort) = sort_of(module, instr) else {
         return contraction::scratch_bytes(module, instr, target);
     };

@@ -270,7 +270,7 @@ impl Checker<'_> {
         let read_only = match &alloc.kind {
             AllocKind::Parameter { aliased_output, .. } => !aliased_output,
             AllocKind::Constant(_) | AllocKind::Tuple => true,
-            AllocKind::ThreadLocal | AllocKind::Owned => false,
+            AllocKind::ThreadLocal | AllocKind::Owned | AllocKind::Window => false,
         };
         if read_only {
             self.add(at, format!("{:?} is written and read-only", slice.alloc));

@@ -55,6 +55,7 @@ fn kind_text(alloc: &Allocation) -> String {
         AllocKind::ThreadLocal => "thread-local".to_owned(),
         AllocKind::Owned if alloc.live_out => "result".to_owned(),
         AllocKind::Owned => "temp".to_owned(),
+        AllocKind::Window => "window".to_owned(),
     }
 }
 

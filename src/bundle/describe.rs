@@ -20,9 +20,12 @@ use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::shape::Shape;
 
-/// Bytes that a run takes of device memory: all allocations but those of single threads.
+/// Bytes that a run takes of device memory: all allocations but those of single threads and parts of
+/// others.
 pub(super) fn device_bytes(executable: &Executable) -> u64 {
-    total(executable, |a| !matches!(a.kind, AllocKind::ThreadLocal))
+    total(executable, |a| {
+        !matches!(a.kind, AllocKind::ThreadLocal | AllocKind::Window)
+    })
 }
 
 fn total(executable: &Executable, count: impl Fn(&Allocation) -> bool) -> u64 {
@@ -42,6 +45,7 @@ fn alloc_word(kind: &AllocKind) -> String {
         AllocKind::Tuple => "result table".to_owned(),
         AllocKind::ThreadLocal => "thread-local".to_owned(),
         AllocKind::Owned => "owned".to_owned(),
+        AllocKind::Window => "window".to_owned(),
     }
 }
 

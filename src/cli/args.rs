@@ -8,14 +8,27 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
+#[cfg(feature = "loader")]
+use crate::cli::exit::Failure;
+#[cfg(feature = "loader")]
+use crate::cli::exit::Outcome;
+#[cfg(feature = "loader")]
+use crate::driver::run;
+#[cfg(feature = "loader")]
+use crate::driver::run::DeviceChoice;
+#[cfg(feature = "loader")]
+use crate::driver::run::LoadOptions;
+
 /// Most threads, replicas or partitions that can be asked for.
+#[cfg(any(feature = "loader", feature = "compiler"))]
 const MOST: u64 = 4096;
 
 /// Most runs of a benchmark.
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 const MOST_RUNS: u64 = 1_000_000_000;
 
 /// Parses a whole number within bounds.
+#[cfg(any(feature = "loader", feature = "compiler"))]
 fn whole<T: TryFrom<u64>>(
     low: u64,
     high: u64,
@@ -35,7 +48,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a time in seconds.
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 fn seconds(text: &str) -> Result<f64, String> {
     let number = text.parse().ok();
     let number = number.filter(|x: &f64| (0.0..=86_400.0).contains(x));
@@ -108,7 +121,7 @@ pub enum Verb {
     #[cfg(feature = "compiler")]
     Compile(Box<Compile>),
     /// Run a bundle on this machine
-    #[cfg(feature = "cpu")]
+    #[cfg(feature = "loader")]
     Run(Run),
     /// Run a program (or a bundle's) on the reference evaluator
     #[cfg(feature = "reference")]
@@ -118,7 +131,7 @@ pub enum Verb {
     /// Check a bundle: its rules, this host, and its results
     Verify(Verify),
     /// Time runs of a bundle
-    #[cfg(feature = "cpu")]
+    #[cfg(feature = "loader")]
     Bench(Bench),
     /// List the targets that ship
     Targets,
@@ -237,8 +250,39 @@ pub struct ToleranceArgs {
     pub ulp: u64,
 }
 
+/// Where a bundle runs.
+#[cfg(feature = "loader")]
+#[derive(Debug, Args)]
+pub struct DeviceArgs {
+    /// Device: `cpu`, `cuda:N` for a GPU by its number, or `sim:TARGET` for a simulated GPU
+    /// (default: what the bundle is for, on this machine)
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        default_value = "fitting",
+        hide_default_value = true
+    )]
+    pub device: DeviceChoice,
+    /// Threads to run with on a CPU (default: all this process may use)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
+    pub threads: Option<usize>,
+}
+
+#[cfg(feature = "loader")]
+impl DeviceArgs {
+    /// How the bundle is to be loaded.
+    pub fn options(&self) -> Outcome<LoadOptions> {
+        run::check_device(&self.device).map_err(Failure::Option)?;
+        Ok(LoadOptions {
+            device: self.device.clone(),
+            threads: self.threads,
+            counts: false,
+        })
+    }
+}
+
 /// Arguments of `run`.
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 #[derive(Debug, Args)]
 pub struct Run {
     /// Bundle; `-` is standard input
@@ -255,9 +299,12 @@ pub struct Run {
     /// How close results must be.
     #[command(flatten)]
     pub tolerance: ToleranceArgs,
-    /// Threads to run with (default: all this process may use)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
-    pub threads: Option<usize>,
+    /// Tell what each kernel executed, moved and could reach, on a simulated GPU
+    #[arg(long)]
+    pub stats: bool,
+    /// Where it runs.
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 /// Arguments of `eval`.
@@ -310,13 +357,14 @@ pub struct Verify {
     /// Check the rules only, not whether the bundle runs on this host
     #[arg(long, conflicts_with = "input")]
     pub any_host: bool,
-    /// Threads to run with (default: all this process may use)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
-    pub threads: Option<usize>,
+    /// Where it runs.
+    #[cfg(feature = "loader")]
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 /// Arguments of `bench`.
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Bundle; `-` is standard input
@@ -336,9 +384,9 @@ pub struct Bench {
     /// Runs before the timed ones
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = whole::<usize>(0, MOST_RUNS))]
     pub warm_up: usize,
-    /// Threads to run with (default: all this process may use)
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
-    pub threads: Option<usize>,
+    /// Where it runs.
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 /// Arguments of `explain`.

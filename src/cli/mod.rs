@@ -2,16 +2,18 @@
 //! files, looks at the clock and prints.
 
 mod args;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 mod bench;
 mod comparing;
+#[cfg(feature = "loader")]
+mod counts;
 mod exit;
 mod files;
 mod programs;
 #[cfg(feature = "compiler")]
 mod progress;
 mod report;
-#[cfg(any(feature = "cpu", feature = "reference"))]
+#[cfg(any(feature = "loader", feature = "reference"))]
 mod results;
 mod signals;
 mod tools;
@@ -96,13 +98,13 @@ fn dispatch(verb: Verb, context: &Context) -> Outcome {
     match verb {
         #[cfg(feature = "compiler")]
         Verb::Compile(args) => programs::compile(&args, context),
-        #[cfg(feature = "cpu")]
+        #[cfg(feature = "loader")]
         Verb::Run(args) => results::run(&args, context),
         #[cfg(feature = "reference")]
         Verb::Eval(args) => results::eval(&args, context),
         Verb::Inspect(args) => tools::inspect(&args, context),
         Verb::Verify(args) => tools::verify(&args, context),
-        #[cfg(feature = "cpu")]
+        #[cfg(feature = "loader")]
         Verb::Bench(args) => bench::bench(&args, context),
         Verb::Targets => tools::targets(context),
         Verb::Explain(args) => tools::explain(&args, context),

@@ -9,11 +9,13 @@ use crate::base::Result;
 use crate::cli::Context;
 #[cfg(feature = "reference")]
 use crate::cli::args::Eval;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 use crate::cli::args::Run;
 use crate::cli::comparing::read_arrays;
 use crate::cli::comparing::tell_verdicts;
 use crate::cli::comparing::tolerance;
+#[cfg(feature = "loader")]
+use crate::cli::counts;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::cli::exit::about;
@@ -97,21 +99,31 @@ fn keep_apart<'a>(
 }
 
 /// `xla-aot run`
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 pub fn run(args: &Run, context: &Context) -> Outcome {
+    use crate::driver::run::LoadOptions;
     use crate::driver::run::Session;
     let name = files::shown(&args.bundle);
     let read = args.input.iter().chain(&args.expect).chain([&args.bundle]);
     keep_apart(args.output.as_deref(), read, context)?;
     let bundle = files::read(&args.bundle)?;
-    let session = Session::open(&bundle, args.threads).map_err(about(&name))?;
+    let options = LoadOptions {
+        counts: args.stats,
+        ..args.device.options()?
+    };
+    let session = Session::open(&bundle, &options).map_err(about(&name))?;
     drop(bundle);
     let inputs = session.read_inputs(&read_arrays(&args.input)?)?;
     let expected = match &args.expect {
         Some(path) => Some(read_arrays(std::slice::from_ref(path))?),
         None => None,
     };
-    let results = session.run_leaves(&inputs).map_err(about(&name))?;
+    let mut bound = session.bind_leaves(&inputs)?;
+    bound.execute().map_err(about(&name))?;
+    let results = bound.outputs().map_err(about(&name))?;
+    if args.stats {
+        counts::tell(bound.counts(), context);
+    }
     let expected = expected.map(|files| session.read_expected(&files[0]));
     let output = args.output.as_deref();
     conclude(

@@ -52,7 +52,8 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
         expected,
         tolerance: comparing::tolerance(&args.tolerance),
         any_host: args.any_host,
-        threads: args.threads,
+        #[cfg(feature = "loader")]
+        load: args.device.options()?,
     };
     let report = driver::verify::verify(&bundle, &request).map_err(about(&name))?;
     if !report.findings.is_empty() {

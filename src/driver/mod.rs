@@ -10,7 +10,7 @@ pub mod explain;
 mod host;
 pub mod inspect;
 pub mod observe;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 pub mod run;
 pub mod targets;
 pub mod verify;

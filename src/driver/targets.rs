@@ -218,6 +218,23 @@ pub struct TargetRow {
     pub aliases: Vec<String>,
 }
 
+/// The first GPU that ships and has that compute capability.
+///
+/// # Errors
+/// Internal, when a description that ships cannot be read.
+#[cfg(feature = "loader")]
+pub fn of_capability(major: i32, minor: i32) -> Result<Option<String>> {
+    for target in builtin::GPUS {
+        let read = wire::target::gpu(target.name, None)?;
+        let capability = read.gpu().map(|gpu| gpu.capability);
+        let numbers = capability.map(|c| (i64::from(c.major), i64::from(c.minor)));
+        if numbers == Some((i64::from(major), i64::from(minor))) {
+            return Ok(Some(target.name.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
 /// Every target that ships.
 ///
 /// # Errors

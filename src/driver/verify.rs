@@ -9,10 +9,17 @@ use crate::bundle::Bundle;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Verdict;
 use crate::driver::host;
+#[cfg(feature = "loader")]
+use crate::driver::run;
+#[cfg(feature = "loader")]
+use crate::driver::run::LoadOptions;
+#[cfg(feature = "loader")]
+use crate::driver::run::Session;
 use crate::executable::check;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 use crate::literal::ArrayLiteral;
 use crate::literal::compare::Tolerance;
+use crate::target::HostInfo;
 
 /// What to verify.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +34,9 @@ pub struct VerifyRequest {
     pub tolerance: Tolerance,
     /// Whether to leave this host out of it.
     pub any_host: bool,
-    /// Threads to run with.
-    pub threads: Option<usize>,
+    /// How it is loaded.
+    #[cfg(feature = "loader")]
+    pub load: LoadOptions,
 }
 
 /// What was found.
@@ -57,7 +65,7 @@ pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
     report.notes.push("structure: checked".to_owned());
     "sound".clone_into(&mut report.summary);
     if !request.any_host {
-        for finding in host::check(&bundle) {
+        for finding in host::check(&bundle, &host_of(&bundle, request)?) {
             if finding.severity == Severity::Warning {
                 report.notes.push(finding.to_string());
             } else {
@@ -73,11 +81,20 @@ pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
     Ok(report)
 }
 
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
+fn host_of(bundle: &Bundle, request: &VerifyRequest) -> Result<HostInfo> {
+    run::host_of(bundle, &request.load)
+}
+
+#[cfg(not(feature = "loader"))]
+fn host_of(_: &Bundle, _: &VerifyRequest) -> Result<HostInfo> {
+    Ok(host::probe())
+}
+
+#[cfg(feature = "loader")]
 fn compare(bundle: &Bundle, request: &VerifyRequest, report: &mut VerifyReport) -> Result<()> {
     use crate::driver::arrays;
-    use crate::driver::run::Session;
-    let session = Session::of(bundle, request.threads)?;
+    let session = Session::of(bundle, &request.load)?;
     let inputs = session.read_inputs(&request.inputs)?;
     let got = session.run_leaves(&inputs)?;
     let wanted = match &request.expected {
@@ -96,21 +113,22 @@ fn compare(bundle: &Bundle, request: &VerifyRequest, report: &mut VerifyReport) 
     Ok(())
 }
 
-#[cfg(not(feature = "cpu"))]
+#[cfg(not(feature = "loader"))]
 fn compare(_: &Bundle, _: &VerifyRequest, _: &mut VerifyReport) -> Result<()> {
-    let message = "this program was built without the `cpu` feature and runs no bundles";
+    let message =
+        "this program was built without the `cpu` and `cuda` features and runs no bundles";
     Err(Diagnostic::unsupported(
         crate::base::codes::NO_DEVICE,
         message,
     ))
 }
 
-#[cfg(all(feature = "cpu", feature = "reference"))]
+#[cfg(all(feature = "loader", feature = "reference"))]
 fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
     crate::driver::evaluate::Evaluation::of_bundle(bundle)?.run_leaves(inputs)
 }
 
-#[cfg(all(feature = "cpu", not(feature = "reference")))]
+#[cfg(all(feature = "loader", not(feature = "reference")))]
 fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
     let message = "this program was built without the reference evaluator";
     Err(

@@ -27,6 +27,7 @@ pub mod loop_;
 pub mod math;
 pub mod movement;
 pub mod nested;
+pub mod rng_state;
 pub mod scatter;
 pub mod select;
 pub mod select_and_scatter;

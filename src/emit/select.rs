@@ -11,6 +11,7 @@ use crate::emit::reduce;
 use crate::emit::reduce_window;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
+use crate::emit::rng_state;
 use crate::emit::scatter;
 use crate::emit::select_and_scatter;
 use crate::emit::setup;
@@ -38,11 +39,23 @@ pub fn emit_kernel(request: &KernelRequest<'_>) -> Result<Emitted> {
     if let Some(emitted) = contraction::emit(request)? {
         return Ok(emitted);
     }
+    // The pieces of a packed result may meet within a byte.
+    let is_packed = |id: InstrId| {
+        let array = request.module.shape(id).as_array();
+        array.is_some_and(|array| array.ty.is_sub_byte())
+    };
     if let [root] = roots[..]
         && matches!(op(root), Op::Concatenate { .. })
+        && !is_packed(root)
         && !loop_::is_in_place(request)
     {
         return concat::emit(request);
+    }
+    if matches!(
+        request.module.instr(request.instr).op,
+        Op::RngGetAndUpdateState { .. }
+    ) {
+        return rng_state::emit(request);
     }
     match hero(request) {
         Some(Op::Reduce { .. }) => reduce::emit(request),

@@ -26,6 +26,7 @@ use crate::executable::CopyThunk;
 use crate::executable::CustomCallThunk;
 use crate::executable::FftThunk;
 use crate::executable::KernelThunk;
+use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::Slice;
 use crate::executable::Thunk;
@@ -115,12 +116,7 @@ impl<'a> ThunkBuilder<'a> {
             Op::Call { body, .. } => self.append(*body, out)?,
             Op::CustomCall(call) => self.custom_call(id, call, out)?,
             Op::Fft { kind, lengths } => {
-                let mut fft = self.fft(id, *kind, lengths)?;
-                if let Some(slice) = self.assignment.scratch[id] {
-                    let copy = shaped(slice, &fft.input.shape);
-                    push_copy(instr, fft.input, copy.clone(), out);
-                    fft.input = copy;
-                }
+                let fft = self.fft(id, *kind, lengths)?;
                 out.push(thunk(instr, ThunkKind::Fft(fft)));
             }
             Op::PartitionId => {
@@ -179,6 +175,7 @@ impl<'a> ThunkBuilder<'a> {
                     launch,
                     args: emitted.args,
                     results: emitted.results,
+                    passing: Passing::default(),
                 })
             }
             Step::Copy(copy) => ThunkKind::Copy(copy),

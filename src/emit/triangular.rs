@@ -275,17 +275,22 @@ impl Matrix<'_, '_> {
                 Value::One(x)
             }
         };
+        let (first, one, end) = (b.index(0), b.index(1), b.index(n));
         b.for_range(n, 1, |b, i| {
-            b.for_range(n, 1, |b, j| {
+            let (before, after) = (i, b.add_const(i, 1));
+            let (own, other) = match lower {
+                true => ((first, after, one), (after, end, one)),
+                false => ((before, end, one), (first, before, one)),
+            };
+            b.for_loop(own, |b, j| {
                 let at = self.position(b, start, i, j);
                 let value = self.load(b, at, 1);
-                let other = if lower {
-                    b.cmp(CmpOp::SGt, j, i)
-                } else {
-                    b.cmp(CmpOp::SLt, j, i)
-                };
-                let value = pair(none).select(b, other, value);
                 let value = value.select(b, fine, pair(nan));
+                self.store(b, at, 1, value);
+            });
+            b.for_loop(other, |b, j| {
+                let at = self.position(b, start, i, j);
+                let value = pair(none).select(b, fine, pair(nan));
                 self.store(b, at, 1, value);
             });
         });

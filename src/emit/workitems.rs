@@ -61,6 +61,7 @@ pub(crate) fn run(kernel: &Kernel, params: &mut [Vec<u8>]) {
         all.push(match buffer.space {
             Space::Global => next.next().expect("a parameter").clone(),
             Space::Shared | Space::Private => vec![0xee; size],
+            Space::Kept => vec![0; size],
         });
     }
     let memory = Mutex::new(all);
@@ -278,7 +279,7 @@ impl<'g, 'k> Item<'g, 'k> {
             private: buffers
                 .map(|(_, b)| match b.space {
                     Space::Private => vec![0xee; (b.count * b.elem.bytes()) as usize],
-                    Space::Global | Space::Shared => Vec::new(),
+                    Space::Global | Space::Shared | Space::Kept => Vec::new(),
                 })
                 .collect(),
         }

@@ -30,6 +30,8 @@ pub enum AllocKind {
     ThreadLocal,
     /// Memory that the runtime provides for a run.
     Owned,
+    /// A part of another allocation, which a thunk finds while the program runs.
+    Window,
 }
 
 /// A block of memory that slices are cut from.

@@ -210,7 +210,7 @@ impl Checker<'_> {
             },
             AllocKind::Tuple => (!size.is_multiple_of(8))
                 .then(|| format!("{size} bytes for a table of 8-byte pointers")),
-            AllocKind::ThreadLocal | AllocKind::Owned => None,
+            AllocKind::ThreadLocal | AllocKind::Owned | AllocKind::Window => None,
         }
     }
 
@@ -267,7 +267,7 @@ impl Checker<'_> {
         match allocation.kind {
             AllocKind::Owned | AllocKind::Parameter { .. } => {}
             AllocKind::Constant(_) => findings.add(path, "a constant's memory is given away"),
-            AllocKind::Tuple | AllocKind::ThreadLocal => {
+            AllocKind::Tuple | AllocKind::ThreadLocal | AllocKind::Window => {
                 findings.add(path, format!("{id:?} cannot hold a result"));
             }
         }

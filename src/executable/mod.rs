@@ -7,13 +7,19 @@ pub mod check;
     reason = "the room and its central type share the field's word"
 )]
 pub mod executable;
+pub mod gemm;
 pub mod image;
+pub mod passing;
 pub mod print;
 pub mod slice;
 pub mod thunk;
+pub mod window;
 
 pub use alloc::*;
 pub use executable::*;
+pub use gemm::*;
 pub use image::*;
+pub use passing::*;
 pub use slice::*;
 pub use thunk::*;
+pub use window::*;

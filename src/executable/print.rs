@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::base::Id;
 use crate::executable::CustomCallThunk;
 use crate::executable::KernelId;
 use crate::executable::KernelThunk;
@@ -10,6 +11,7 @@ use crate::executable::Slice;
 use crate::executable::Thunk;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
+use crate::executable::Window;
 
 /// Prints thunks; `kernel_name` names a kernel.
 pub fn thunks(sequence: &ThunkSequence, kernel_name: &dyn Fn(KernelId) -> String) -> String {
@@ -63,6 +65,16 @@ fn thunk_text(thunk: &Thunk, kernel_name: &dyn Fn(KernelId) -> String) -> String
         ThunkKind::Conditional(thunk) => {
             let ty = if thunk.is_pred { "pred" } else { "s32" };
             format!("{ty} {}", slice(&thunk.branch_index))
+        }
+        ThunkKind::Windows(thunk) => {
+            let windows = thunk.windows.iter();
+            let text = |w: &Window| format!("alloc{} in {}", w.alloc.index(), slice(&w.buffer));
+            windows.map(text).collect::<Vec<_>>().join(", ")
+        }
+        ThunkKind::Gemm(gemm) => {
+            let uses = gemm.uses();
+            let uses: Vec<String> = uses.iter().map(|u| slice(&u.slice)).collect();
+            uses.join(", ")
         }
         ThunkKind::Sort(sort) => format!("dimension {}: {}", sort.dimension, arrays(&sort.inputs)),
         ThunkKind::Dot(dot) => {

@@ -6,8 +6,11 @@
 use crate::define_id;
 use crate::executable::Access;
 use crate::executable::BufferUse;
+use crate::executable::GemmThunk;
+use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::Slice;
+use crate::executable::WindowsThunk;
 
 define_id! {
     /// A kernel of an executable.
@@ -61,6 +64,8 @@ pub struct KernelThunk {
     pub args: Vec<ShapedSlice>,
     /// Slices it writes (and may read), after the arguments.
     pub results: Vec<ShapedSlice>,
+    /// How the kernel is given them.
+    pub passing: Passing,
 }
 
 /// Copies an array, between layouts when they differ.
@@ -256,7 +261,8 @@ pub struct LibraryFusionThunk {
 pub enum ThunkKind {
     Kernel(KernelThunk),
     Copy(CopyThunk),
-    /// Fills a slice, whose size is a multiple of four, with a 32-bit value.
+    /// Fills a slice with a 32-bit value. Its size is a multiple of four, unless the value is zero on
+    /// a GPU.
     Memset {
         destination: Slice,
         value: u32,
@@ -264,6 +270,8 @@ pub enum ThunkKind {
     Call(ThunkSequence),
     While(Box<WhileThunk>),
     Conditional(Box<ConditionalThunk>),
+    Windows(Box<WindowsThunk>),
+    Gemm(Box<GemmThunk>),
     Sort(SortThunk),
     Dot(Box<DotThunk>),
     Convolution(Box<ConvolutionThunk>),
@@ -300,6 +308,8 @@ impl ThunkKind {
             Self::Call(_) => "call",
             Self::While(_) => "while",
             Self::Conditional(_) => "conditional",
+            Self::Windows(_) => "dynamic-slice-fusion",
+            Self::Gemm(thunk) => thunk.name,
             Self::Sort(_) => "sort",
             Self::Dot(_) => "dot",
             Self::Convolution(_) => "convolution",
@@ -322,6 +332,7 @@ impl ThunkKind {
             Self::Call(sequence) => vec![sequence],
             Self::While(thunk) => vec![&thunk.condition, &thunk.body],
             Self::Conditional(thunk) => thunk.branches.iter().collect(),
+            Self::Windows(thunk) => vec![&thunk.thunks],
             _ => Vec::new(),
         }
     }
@@ -349,6 +360,8 @@ impl ThunkKind {
             Self::Call(_) => Vec::new(),
             Self::While(w) => vec![one(w.predicate, Access::ReadWrite)],
             Self::Conditional(c) => vec![one(c.branch_index, Access::Read)],
+            Self::Windows(w) => w.uses(),
+            Self::Gemm(g) => g.uses(),
             Self::Sort(s) => uses(&s.inputs, Access::ReadWrite).collect(),
             Self::Dot(d) => vec![
                 one(d.lhs.slice, Access::Read),

@@ -23,6 +23,8 @@ pub enum Space {
     Shared,
     /// Memory of one workitem.
     Private,
+    /// Memory of the loaded kernel: zero at first, it keeps what launches write. GPUs only.
+    Kept,
 }
 
 /// A buffer of `count` elements.

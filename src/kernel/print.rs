@@ -74,6 +74,7 @@ impl Printer<'_> {
                     Space::Global => {}
                     Space::Shared => text.push_str(" shared"),
                     Space::Private => text.push_str(" private"),
+                    Space::Kept => text.push_str(" kept"),
                 }
                 if buffer.noalias {
                     text.push_str(" noalias");

@@ -38,7 +38,7 @@ pub(super) fn lower<'a, 'ctx: 'a>(
     machine: &'a Machine,
     names: impl Iterator<Item = &'a str>,
 ) -> Result<()> {
-    check_stack(kernel)?;
+    check_memory(kernel)?;
     let ir = Ir::function(
         context,
         module,
@@ -81,8 +81,17 @@ pub(super) fn lower<'a, 'ctx: 'a>(
     Ok(())
 }
 
-/// Refuses scratch memory that a thread's stack may not hold.
-fn check_stack(kernel: &Kernel) -> Result<()> {
+/// Refuses memory that outlives a launch, and scratch memory that a thread's stack may not hold.
+fn check_memory(kernel: &Kernel) -> Result<()> {
+    if kernel.buffers.values().any(|b| b.space == Space::Kept) {
+        return Err(Diagnostic::internal(
+            codes::KERNEL_CHECK,
+            format!(
+                "kernel `{}` keeps memory, as only GPU kernels do",
+                kernel.name
+            ),
+        ));
+    }
     let scratch = kernel
         .buffers
         .values()

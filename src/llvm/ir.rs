@@ -47,6 +47,17 @@ pub(super) struct Blk(LLVMBasicBlockRef);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Md(LLVMMetadataRef);
 
+/// What a global variable holds before anything is written to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// The variable is not the module's own.
+    Outside,
+    /// Anything.
+    Undefined,
+    /// Zeros.
+    Zero,
+}
+
 /// Calls LLVM's C API.
 macro_rules! llvm {
     ($call:expr) => {
@@ -416,14 +427,14 @@ impl<'m> Ir<'m> {
         llvm!(LLVMSetAlignment(value, align as u32));
         Val(value)
     }
-    /// A global variable of the module: `internal` with no initial value, or external.
+    /// A global variable of the module.
     pub(super) fn global(
         &self,
         ty: Type,
         name: &str,
         address_space: u32,
         align: u64,
-        internal: bool,
+        start: Start,
     ) -> Val {
         let name = cstring(name);
         let global = llvm!(LLVMAddGlobalInAddressSpace(
@@ -433,13 +444,16 @@ impl<'m> Ir<'m> {
             address_space
         ));
         llvm!(LLVMSetAlignment(global, align as u32));
-        if internal {
-            llvm!(LLVMSetLinkage(
-                global,
-                llvm_sys::LLVMLinkage::LLVMInternalLinkage
-            ));
-            llvm!(LLVMSetInitializer(global, LLVMGetUndef(ty.0)));
-        }
+        let value = match start {
+            Start::Outside => return Val(global),
+            Start::Undefined => llvm!(LLVMGetUndef(ty.0)),
+            Start::Zero => llvm!(LLVMConstNull(ty.0)),
+        };
+        llvm!(LLVMSetLinkage(
+            global,
+            llvm_sys::LLVMLinkage::LLVMInternalLinkage
+        ));
+        llvm!(LLVMSetInitializer(global, value));
         Val(global)
     }
     /// A relaxed read-modify-write; gives the old value.

@@ -26,6 +26,7 @@ use crate::llvm::index::Facts;
 use crate::llvm::ir::Blk;
 use crate::llvm::ir::Ir;
 use crate::llvm::ir::Md;
+use crate::llvm::ir::Start;
 use crate::llvm::ir::Type;
 use crate::llvm::ir::Val;
 use crate::llvm::session::Isa;
@@ -385,6 +386,7 @@ impl Lower<'_> {
                     Some((base, offsets)) => self.dynamic_place(*base, offsets, id),
                     None => self.static_shared(id, buffer),
                 },
+                Space::Kept => self.kept(id, buffer),
                 Space::Shared | Space::Private => self.stack(buffer),
             };
             let scope = buffer.noalias.then(|| self.ir.distinct(&[domain]));
@@ -419,7 +421,17 @@ impl Lower<'_> {
             .ir
             .array(self.ir.scalar(buffer.elem), buffer.count.max(1));
         let name = format!("{}_shared{}", self.kernel.name, id.index());
-        self.ir.global(ty, &name, 3, buffer.align.max(16), true)
+        self.ir
+            .global(ty, &name, 3, buffer.align.max(16), Start::Undefined)
+    }
+
+    fn kept(&self, id: BufId, buffer: &Buffer) -> Val {
+        let ty = self
+            .ir
+            .array(self.ir.scalar(buffer.elem), buffer.count.max(1));
+        let name = format!("{}_kept{}", self.kernel.name, id.index());
+        self.ir
+            .global(ty, &name, 1, buffer.align.max(16), Start::Zero)
     }
 
     fn dynamic_shared(&self) -> Option<(Val, Vec<(BufId, u64)>)> {
@@ -427,7 +439,7 @@ impl Lower<'_> {
             return None;
         }
         let ty = self.ir.array(self.ir.scalar(Scalar::I8), 0);
-        let base = self.ir.global(ty, "shared_memory", 3, 128, false);
+        let base = self.ir.global(ty, "shared_memory", 3, 128, Start::Outside);
         Some((base, self.kernel.shared_layout().0))
     }
 

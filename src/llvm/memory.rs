@@ -33,7 +33,7 @@ impl Lower<'_> {
         let zeros = self.facts.of(index).zeros.min(32);
         let base = match buffer.space {
             Space::Global => buffer.align.max(1),
-            Space::Shared | Space::Private => buffer.align.max(16),
+            Space::Shared | Space::Private | Space::Kept => buffer.align.max(16),
         };
         (bytes << zeros).min(base).max(bytes.min(base))
     }

@@ -2,6 +2,8 @@
 //!
 //! Nothing is loaded before the executable has passed its check.
 
+use std::str::FromStr;
+#[cfg(feature = "cpu")]
 use std::sync::Arc;
 
 use crate::base::Diagnostic;
@@ -13,19 +15,93 @@ use crate::executable::TargetNeeds;
 use crate::executable::check;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
+use crate::runtime::binding::Watch;
+#[cfg(feature = "cpu")]
 use crate::runtime::cpu;
+#[cfg(feature = "cuda")]
+use crate::runtime::cuda;
 use crate::shape::Shape;
+
+/// Which device runs a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// What the program was compiled for: this machine's processor, or the first CUDA device.
+    #[default]
+    Fitting,
+    /// This machine's processor.
+    Cpu,
+    /// A device of the CUDA driver, by its number.
+    Cuda(u32),
+    /// A simulated CUDA device, by the name of a target.
+    Simulated(Option<String>),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let (kind, rest) = text
+            .split_once(':')
+            .map_or((text, None), |(k, r)| (k, Some(r)));
+        let number = |rest: Option<&str>| match rest {
+            None => Ok(0),
+            Some(number) => number
+                .parse()
+                .map_err(|_| format!("`{number}` is not the number of a device")),
+        };
+        match (kind, rest) {
+            ("fitting", None) => Ok(Self::Fitting),
+            ("cpu", None) => Ok(Self::Cpu),
+            ("cuda", rest) => number(rest).map(Self::Cuda),
+            ("sim", target) => Ok(Self::Simulated(target.map(str::to_owned))),
+            _ => Err(format!(
+                "no such device `{text}`; there are `cpu`, `cuda:N` and `sim:TARGET`"
+            )),
+        }
+    }
+}
 
 /// How a program is loaded.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// Threads to work with, the caller's among them; by default all the process may use.
+    /// Where it runs.
+    pub device: DeviceChoice,
+    /// Threads to work with on a CPU, the caller's among them; by default all the process may use.
     pub threads: Option<usize>,
+    /// Whether a simulated device counts what it executes.
+    pub counts: bool,
 }
 
 /// A loaded program.
-pub struct Loaded {
-    program: cpu::program::Program,
+pub enum Loaded {
+    /// On this machine's processor.
+    #[cfg(feature = "cpu")]
+    Cpu(cpu::program::Program),
+    /// On a CUDA device.
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::program::Program),
+}
+
+/// A program with all its memory: ready to run any number of times.
+pub enum Bound<'p> {
+    /// On this machine's processor.
+    #[cfg(feature = "cpu")]
+    Cpu(cpu::program::Bound<'p>),
+    /// On a CUDA device.
+    #[cfg(feature = "cuda")]
+    Cuda(cuda::program::Bound<'p>),
+}
+
+/// Does the same with whichever device it is.
+macro_rules! on_device {
+    ($value:expr, $kind:ident, $name:ident => $result:expr) => {
+        match $value {
+            #[cfg(feature = "cpu")]
+            $kind::Cpu($name) => $result,
+            #[cfg(feature = "cuda")]
+            $kind::Cuda($name) => $result,
+        }
+    };
 }
 
 impl Loaded {
@@ -33,7 +109,7 @@ impl Loaded {
     ///
     /// # Errors
     /// The first finding of the check (`XA7002`); `XA8003` when the code cannot be loaded; `XA8006`
-    /// when there is no device of the platform.
+    /// when there is no such device, or it is of another kind than the program's.
     pub fn new(executable: &Executable, options: &LoadOptions) -> Result<Self> {
         let mut findings = check::check(executable).into_iter();
         if let Some(first) = findings.next() {
@@ -44,32 +120,82 @@ impl Loaded {
             }
             return Err(first);
         }
-        match executable.needs {
-            TargetNeeds::Cpu { .. } => Self::load_cpu(executable, options),
-            TargetNeeds::Cuda { .. } => Err(Diagnostic::unsupported(
-                codes::NO_DEVICE,
-                "this build inspects and verifies CUDA bundles, it does not run them",
-            )
-            .help("run the bundle with XLA's CUDA client")),
+        check_device(&executable.needs, &options.device)?;
+        match (&executable.needs, &options.device) {
+            (TargetNeeds::Cpu { .. }, _) => Self::load_cpu(executable, options),
+            (TargetNeeds::Cuda { .. }, DeviceChoice::Simulated(target)) => {
+                Self::load_simulated(executable, target.clone(), options.counts)
+            }
+            (TargetNeeds::Cuda { .. }, DeviceChoice::Cuda(ordinal)) => {
+                Self::load_cuda(executable, *ordinal)
+            }
+            (TargetNeeds::Cuda { .. }, DeviceChoice::Fitting | DeviceChoice::Cpu) => {
+                Self::load_cuda(executable, 0)
+            }
         }
     }
 
+    #[cfg(feature = "cpu")]
     fn load_cpu(executable: &Executable, options: &LoadOptions) -> Result<Self> {
         let threads = options.threads.unwrap_or_else(cpu::host::threads);
         let pool = Arc::new(cpu::pool::Pool::new(threads)?);
         let functions = cpu::custom_call::NoCustomCalls;
         let program = cpu::program::Program::load(executable, &functions, pool)?;
-        Ok(Self { program })
+        Ok(Self::Cpu(program))
+    }
+
+    #[cfg(not(feature = "cpu"))]
+    fn load_cpu(_: &Executable, _: &LoadOptions) -> Result<Self> {
+        Err(Diagnostic::unsupported(
+            codes::NO_DEVICE,
+            "this program was built without the `cpu` feature and runs no CPU bundles",
+        ))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn load_cuda(executable: &Executable, ordinal: u32) -> Result<Self> {
+        let device = cuda::Device::open(cuda::Api::driver()?, ordinal)?;
+        let program = cuda::program::Program::load(executable, &device)?;
+        Ok(Self::Cuda(program))
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn load_cuda(_: &Executable, _: u32) -> Result<Self> {
+        Err(Diagnostic::unsupported(
+            codes::NO_DEVICE,
+            "this program was built without the `cuda` feature and runs no CUDA bundles",
+        ))
+    }
+
+    #[cfg(feature = "simulator")]
+    fn load_simulated(
+        executable: &Executable,
+        target: Option<String>,
+        counts: bool,
+    ) -> Result<Self> {
+        let device = cuda::Device::open(simulated(target, counts)?, 0)?;
+        let program = cuda::program::Program::load(executable, &device)?;
+        Ok(Self::Cuda(program))
+    }
+
+    #[cfg(not(feature = "simulator"))]
+    fn load_simulated(_: &Executable, _: Option<String>, _: bool) -> Result<Self> {
+        Err(no_simulator())
     }
 
     /// How it is called.
     pub fn signature(&self) -> &Signature {
-        self.program.signature()
+        on_device!(self, Self, program => program.signature())
     }
 
-    /// Threads that work on a run.
+    /// Threads of this machine that work on a run.
     pub fn threads(&self) -> usize {
-        self.program.threads()
+        match self {
+            #[cfg(feature = "cpu")]
+            Self::Cpu(program) => program.threads(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => 1,
+        }
     }
 
     /// Runs once. Inputs are the parameters, or their array leaves in order; the results are the
@@ -78,24 +204,97 @@ impl Loaded {
     /// # Errors
     /// `XA8001` when the inputs do not fit, `XA8004` when the program fails.
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<ArrayLiteral>> {
-        self.program.run(&leaves(inputs))
+        let mut bound = self.bind(&leaves(inputs))?;
+        bound.execute()?;
+        bound.outputs()
     }
 
-    /// Gives the program memory and inputs, to be run many times.
+    /// Gives the program memory and inputs, the array leaves of all parameters, to be run many
+    /// times.
     ///
     /// # Errors
-    /// `XA8001` when the inputs do not fit.
-    pub fn bind(&self, inputs: &[Literal]) -> Result<cpu::program::Bound<'_>> {
-        self.program.bind(&leaves(inputs))
+    /// `XA8001` when the inputs do not fit, `XA8004` without memory.
+    pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
+        match self {
+            #[cfg(feature = "cpu")]
+            Self::Cpu(program) => program.bind(inputs).map(Bound::Cpu),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(program) => program.bind(inputs).map(Bound::Cuda),
+        }
+    }
+}
+
+impl Bound<'_> {
+    /// Runs the program once. Donated parameters hold a result afterwards, which the next run reads.
+    ///
+    /// # Errors
+    /// `XA8004` when the program fails.
+    pub fn execute(&mut self) -> Result<()> {
+        on_device!(self, Self, bound => bound.execute())
     }
 
-    /// As [`Loaded::bind`], for the array leaves of all parameters.
+    /// As [`Bound::execute`], with someone looking on.
     ///
     /// # Errors
-    /// `XA8001` when the inputs do not fit.
-    pub fn bind_arrays(&self, inputs: &[ArrayLiteral]) -> Result<cpu::program::Bound<'_>> {
-        self.program.bind(inputs)
+    /// As [`Bound::execute`].
+    pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
+        on_device!(self, Self, bound => bound.execute_watched(watch))
     }
+
+    /// What each launch of the last run counted, a JSON object for each, on a simulated device.
+    pub fn counts(&self) -> &[serde_json::Value] {
+        match self {
+            #[cfg(feature = "cpu")]
+            Self::Cpu(_) => &[],
+            #[cfg(feature = "cuda")]
+            Self::Cuda(bound) => bound.counts(),
+        }
+    }
+
+    /// The array leaves of the result.
+    ///
+    /// # Errors
+    /// `XA8004` when a device does not give them.
+    pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
+        on_device!(self, Self, bound => bound.outputs())
+    }
+}
+
+/// Whether a program is for devices of that kind.
+///
+/// # Errors
+/// `XA8006` when it is not.
+pub fn check_device(needs: &TargetNeeds, device: &DeviceChoice) -> Result<()> {
+    let message = match (needs, device) {
+        (TargetNeeds::Cpu { triple, .. }, DeviceChoice::Cuda(_) | DeviceChoice::Simulated(_)) => {
+            format!("the program is for a CPU (`{triple}`), not for a GPU")
+        }
+        (TargetNeeds::Cuda { major, minor, .. }, DeviceChoice::Cpu) => {
+            format!("the program is for CUDA devices of capability {major}.{minor}, not for a CPU")
+        }
+        _ => return Ok(()),
+    };
+    Err(Diagnostic::error(codes::NO_DEVICE, message))
+}
+
+/// The simulated driver. Its devices are as the first request has them.
+///
+/// # Errors
+/// `XA8006` when there is no such target.
+#[cfg(feature = "simulator")]
+pub fn simulated(target: Option<String>, counts: bool) -> Result<&'static cuda::Api> {
+    cuda::Api::simulator(&crate::simulator::driver::Request {
+        target,
+        devices: None,
+        stats: counts,
+    })
+}
+
+/// For a build without the simulator.
+#[cfg(not(feature = "simulator"))]
+pub fn no_simulator() -> Box<Diagnostic> {
+    let message = "this program was built without the `simulator` feature";
+    Diagnostic::unsupported(codes::NO_DEVICE, message)
 }
 
 /// The arrays in values, in order.

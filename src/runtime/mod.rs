@@ -1,13 +1,19 @@
 //! Devices: loading executables, running their thunks, probing the host.
 
+#[cfg(feature = "loader")]
+pub mod binding;
 #[cfg(feature = "cpu")]
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 pub mod loaded;
 
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
+pub use loaded::Bound;
+#[cfg(feature = "loader")]
+pub use loaded::DeviceChoice;
+#[cfg(feature = "loader")]
 pub use loaded::LoadOptions;
-#[cfg(feature = "cpu")]
+#[cfg(feature = "loader")]
 pub use loaded::Loaded;

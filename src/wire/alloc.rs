@@ -3,6 +3,7 @@
 //!
 //! A decoded slice names an existing allocation and lies inside it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::base::Arena;
@@ -67,26 +68,41 @@ pub(super) fn encode_shape_first(shaped: &ShapedSlice) -> ShapeBufferAllocationS
 }
 
 /// Decodes slices against a table of allocations.
-pub(super) struct Slices<'a>(pub(super) &'a Arena<AllocId, Allocation>);
+pub(super) struct Slices<'a> {
+    allocs: &'a Arena<AllocId, Allocation>,
+    /// The allocations that slices may name; they are counted from the first of these.
+    named: Range<usize>,
+}
 
-impl Slices<'_> {
+impl<'a> Slices<'a> {
+    /// Slices of all these allocations.
+    pub(super) fn new(allocs: &'a Arena<AllocId, Allocation>) -> Self {
+        let named = 0..allocs.len();
+        Self { allocs, named }
+    }
+
+    /// Slices of some of these allocations, counted from the first of these.
+    pub(super) fn of(allocs: &'a Arena<AllocId, Allocation>, named: Range<usize>) -> Self {
+        Self { allocs, named }
+    }
+
     /// The slice a proto describes.
     pub(super) fn slice(&self, proto: Option<&BufferAllocationSliceProto>) -> Result<Slice> {
         let proto = proto.ok_or_else(|| bad("a slice is missing"))?;
         let alloc = index(proto.buffer_allocation_index, "an allocation index")?;
-        let count = self.0.len();
+        let count = self.named.len();
         if alloc >= count {
             return Err(bad(format!(
                 "a slice names allocation {alloc}, there are {count}"
             )));
         }
         let slice = Slice {
-            alloc: AllocId::from_index(alloc),
+            alloc: AllocId::from_index(self.named.start + alloc),
             offset: unsigned(proto.offset, "a slice's offset")?,
             size: unsigned(proto.size, "a slice's size")?,
         };
         let end = slice.offset.checked_add(slice.size);
-        let size = self.0[slice.alloc].size.0;
+        let size = self.allocs[slice.alloc].size.0;
         if end.is_none_or(|end| end > size) {
             return Err(bad(format!(
                 "a slice of {} bytes at offset {} leaves allocation {alloc} of {size} bytes",
@@ -181,7 +197,7 @@ fn encode_allocation((id, allocation): (AllocId, &Allocation)) -> pb::BufferAllo
         AllocKind::Constant(_) => proto.is_constant = true,
         AllocKind::Tuple => proto.is_tuple = true,
         AllocKind::ThreadLocal => proto.is_thread_local = true,
-        AllocKind::Owned => {}
+        AllocKind::Owned | AllocKind::Window => {}
     }
     proto
 }
@@ -304,7 +320,7 @@ pub(super) fn decode_logical(
                 buffer_allocation_index: number(i),
                 element_type: 0,
             };
-            let slice = Slices(allocs).slice(Some(&slice))?;
+            let slice = Slices::new(allocs).slice(Some(&slice))?;
             if places.insert(assigned.logical_buffer_id, slice).is_some() {
                 return Err(bad(format!(
                     "logical buffer {} is assigned twice",

@@ -124,7 +124,7 @@ pub fn decode(bytes: &[u8], counts: DeviceCounts) -> Result<Executable> {
     let plan = decode_assignment(assignment, &view)?;
     let (kernels, names) = decode_symbols(&proto.compiled_symbols)?;
     let reader = Reader {
-        slices: Slices(&plan.allocs),
+        slices: Slices::new(&plan.allocs),
         kernels: &names,
     };
     let thunks = proto.thunk_sequence.unwrap_or_default();

@@ -27,7 +27,6 @@ use crate::proto::xla as pb;
 use crate::proto::xla::cpu::TargetMachineOptionsProto;
 use crate::proto::xla::gpu;
 use crate::shape::ShapeIndex;
-use crate::wire::alloc::Slices;
 use crate::wire::alloc::decode_allocations;
 use crate::wire::alloc::decode_logical;
 use crate::wire::alloc::encode_allocations;
@@ -276,10 +275,11 @@ pub fn decode(bytes: &[u8], outer: &Outer) -> Result<Executable> {
     let assignment = assignment.ok_or_else(|| bad("the bundle has no buffer assignment"))?;
     // Loaders use the plan for statistics only, so one that does not hold up is left out.
     let logical = decode_logical(assignment, &allocs, &view).unwrap_or_default();
-    let mut reader = Reader::new(Slices(&allocs));
+    let mut reader = Reader::new(allocs.clone());
     let thunks = reader.sequence(&proto.thunks, 0)?;
     reader.fill_shared(&proto.binary);
-    let (kernels, mut images) = (reader.kernels, reader.images);
+    // The windows of thunks stand behind the allocations of the program.
+    let (kernels, mut images, allocs) = (reader.kernels, reader.images, reader.allocs);
     if !proto.binary.is_empty() && !constants.is_empty() {
         images.push(crate::executable::KernelImage {
             name: CONSTANTS_IMAGE.to_owned(),

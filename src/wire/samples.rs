@@ -22,6 +22,7 @@ use crate::executable::KernelThunk;
 use crate::executable::Launch;
 use crate::executable::LogicalBuffer;
 use crate::executable::OutputSlice;
+use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::Signature;
 use crate::executable::Slice;
@@ -134,6 +135,7 @@ fn thunks() -> ThunkSequence {
         },
         args: vec![shaped(0), shaped(1), shaped(2)],
         results: vec![shaped(4)],
+        passing: Passing::default(),
     });
     let copy = ThunkKind::Copy(CopyThunk {
         source: shaped(4),

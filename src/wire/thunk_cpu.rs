@@ -23,6 +23,7 @@ use crate::executable::KernelId;
 use crate::executable::KernelThunk;
 use crate::executable::Launch;
 use crate::executable::LibraryFusionThunk;
+use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::SortThunk;
 use crate::executable::Thunk;
@@ -151,7 +152,10 @@ impl Writer<'_> {
                     dest_buffer: Some(encode_slice(slice)),
                 }),
             ),
-            ThunkKind::Memset { .. } | ThunkKind::Foreign { .. } => {
+            ThunkKind::Memset { .. }
+            | ThunkKind::Windows(_)
+            | ThunkKind::Gemm(_)
+            | ThunkKind::Foreign { .. } => {
                 return Err(Diagnostic::unsupported(
                     codes::BUNDLE_UNSUPPORTED,
                     format!("a CPU bundle cannot hold the thunk `{}`", kind.name()),
@@ -456,6 +460,7 @@ impl Reader<'_> {
             },
             args: list(&p.arguments_buffers)?,
             results: list(&p.results_buffers)?,
+            passing: Passing::default(),
         })
     }
 

@@ -18,6 +18,7 @@ use crate::executable::KernelEntry;
 use crate::executable::KernelId;
 use crate::executable::KernelImage;
 use crate::executable::KernelThunk;
+use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::Slice;
 use crate::executable::ThunkKind;
@@ -123,6 +124,8 @@ impl<'a> Writer<'a> {
             | ThunkKind::TopK(_)
             | ThunkKind::Collective(_)
             | ThunkKind::LibraryFusion(_)
+            | ThunkKind::Windows(_)
+            | ThunkKind::Gemm(_)
             | ThunkKind::RngGetAndUpdateState { .. }
             | ThunkKind::Foreign { .. } => {
                 return Err(not_on_gpu(&format!("the thunk `{}`", kind.name())));
@@ -170,6 +173,17 @@ impl<'a> Writer<'a> {
             }),
             Code::Elf(_) => return Err(not_on_gpu("code of a CPU")),
         };
+        let passing = Passing {
+            early: false,
+            overreads: false,
+            ..thunk.passing.clone()
+        };
+        if !passing.is_plain() {
+            return Err(not_on_gpu(&format!(
+                "the kernel `{}`, which another producer launches in a way of its own",
+                entry.name
+            )));
+        }
         let arity = thunk.args.len() + thunk.results.len();
         let launch = &thunk.launch;
         let groups = launch.workgroups.map(u64::cast_signed);
@@ -196,7 +210,7 @@ impl<'a> Writer<'a> {
                 }),
                 shared_memory_bytes: i64::from(launch.shared_bytes),
             }),
-            use_pdl: false,
+            use_pdl: thunk.passing.early,
             zeroed_output_buffer_indices: Vec::new(),
             tma_metadata: None,
         })

@@ -4,10 +4,13 @@
 //! is one of its legal orders. What this program cannot run becomes a foreign thunk with its slices.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::base::Arena;
 use crate::base::Result;
 use crate::executable::Access;
+use crate::executable::AllocId;
+use crate::executable::Allocation;
 use crate::executable::BufferUse;
 use crate::executable::Code;
 use crate::executable::CollectiveThunk;
@@ -26,6 +29,7 @@ use crate::executable::Thunk;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::executable::WhileThunk;
+use crate::executable::WindowsThunk;
 use crate::proto::stream_executor as se;
 use crate::proto::xla as pb;
 use crate::proto::xla::buffer_assignment::BufferAllocationSliceProto;
@@ -35,6 +39,13 @@ use crate::wire::alloc::Slices;
 use crate::wire::number::bad;
 use crate::wire::number::index;
 use crate::wire::shape::decode_packed;
+use crate::wire::thunk_gpu_gemm::gemm;
+use crate::wire::thunk_gpu_gemm::matmul;
+use crate::wire::thunk_gpu_launch::Buffers;
+use crate::wire::thunk_gpu_launch::Wanted;
+use crate::wire::thunk_gpu_launch::buffers;
+use crate::wire::thunk_gpu_launch::launch;
+use crate::wire::thunk_gpu_windows::windows;
 
 /// Sequences nested deeper than this are refused.
 const MAX_NESTING: usize = 64;
@@ -43,8 +54,11 @@ const MAX_NESTING: usize = 64;
 const SHARED_IMAGE: &str = "binary";
 
 /// Reads thunks against allocations; collects kernels and images on the way.
-pub(super) struct Reader<'a> {
-    slices: Slices<'a>,
+pub(super) struct Reader {
+    /// The program's allocations, and behind them the windows that thunks have on them.
+    pub(super) allocs: Arena<AllocId, Allocation>,
+    /// The allocations that the thunks now read name.
+    named: Range<usize>,
     pub(super) kernels: Arena<KernelId, KernelEntry>,
     pub(super) images: Vec<KernelImage>,
     /// Kernel names with the position of the image they are in.
@@ -53,14 +67,19 @@ pub(super) struct Reader<'a> {
 
 type ReadSlices<'p> = (&'p [Option<&'p pb::ShapedSliceProto>], Access);
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(slices: Slices<'a>) -> Self {
+impl Reader {
+    pub(super) fn new(allocs: Arena<AllocId, Allocation>) -> Self {
         Self {
-            slices,
+            named: 0..allocs.len(),
+            allocs,
             kernels: Arena::new(),
             images: Vec::new(),
             known: BTreeMap::new(),
         }
+    }
+
+    fn slices(&self) -> Slices<'_> {
+        Slices::of(&self.allocs, self.named.clone())
     }
 
     /// The sequence that protos describe.
@@ -103,7 +122,7 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&mut self, message: &Impl, depth: usize) -> Result<ThunkKind> {
-        let s = &self.slices;
+        let s = self.slices();
         Ok(match message {
             Impl::CustomKernelThunk(p) => return self.custom_kernel(p),
             Impl::KernelThunk(p) => return self.shared_kernel(p),
@@ -136,6 +155,12 @@ impl<'a> Reader<'a> {
                     branches,
                 }))
             }
+            Impl::DynamicSliceFusionThunk(p) => self.windows(p, depth)?,
+            Impl::GemmThunk(p) => ThunkKind::Gemm(Box::new(gemm(p, &s)?)),
+            Impl::CublasLtMatmulThunk(p) => match matmul(p, &s)? {
+                Some(thunk) => ThunkKind::Gemm(Box::new(thunk)),
+                None => self.foreign(message)?,
+            },
             Impl::MemzeroThunk(p) => ThunkKind::Memset {
                 destination: s.shaped(p.dest_buffer.as_ref())?.slice,
                 value: 0,
@@ -158,17 +183,45 @@ impl<'a> Reader<'a> {
 
     fn copy(&self, proto: Option<&gpu::CopyThunkProto>) -> Result<ThunkKind> {
         let proto = proto.ok_or_else(|| bad("a copy thunk without content"))?;
+        let source = self.slices().shaped(proto.source_buffer.as_ref())?;
+        let mut destination = self.slices().shaped(proto.destination_buffer.as_ref())?;
+        // It moves bytes, whatever the arrays are called; the layouts may differ when that is the
+        // point of the copy.
+        if source.shape.byte_size() == destination.shape.byte_size() {
+            destination.shape = source.shape.clone();
+        }
         Ok(ThunkKind::Copy(CopyThunk {
-            source: self.slices.shaped(proto.source_buffer.as_ref())?,
-            destination: self.slices.shaped(proto.destination_buffer.as_ref())?,
+            source,
+            destination,
         }))
+    }
+
+    fn windows(
+        &mut self,
+        proto: &gpu::DynamicSliceFusionThunkProto,
+        depth: usize,
+    ) -> Result<ThunkKind> {
+        let first = self.allocs.len();
+        let read = windows(proto, &self.slices(), first)?;
+        let mut windows = Vec::with_capacity(read.len());
+        for (window, allocation) in read {
+            self.allocs.push(allocation);
+            windows.push(window);
+        }
+        let outer = std::mem::replace(&mut self.named, first..self.allocs.len());
+        let thunks = self.nested(proto.embedded_thunks.as_ref(), depth);
+        self.named = outer;
+        Ok(ThunkKind::Windows(Box::new(WindowsThunk {
+            windows,
+            thunks: thunks?,
+        })))
     }
 
     fn fft(&self, p: &gpu::FftThunkProto) -> Result<ThunkKind> {
         let side = |slice: &Option<BufferAllocationSliceProto>, shape: &Option<pb::ShapeProto>| {
             let shape = shape.as_ref();
             let read: Result<ShapedSlice> = Ok(ShapedSlice {
-                slice: self.slices.slice(slice.as_ref())?,
+                slice: self.slices().slice(slice.as_ref())?,
                 shape: decode_packed(shape.ok_or_else(|| bad("a transform without a shape"))?)?,
             });
             read
@@ -185,7 +238,7 @@ impl<'a> Reader<'a> {
     fn custom_call(&self, p: &gpu::CustomCallThunkProto) -> Result<ThunkKind> {
         let list = |slices: &[pb::NullableShapedSliceProto]| -> Result<Vec<_>> {
             let slice = |p: &pb::NullableShapedSliceProto| match &p.shaped_slice {
-                Some(shaped) => self.slices.shaped(Some(shaped)).map(Some),
+                Some(shaped) => self.slices().shaped(Some(shaped)).map(Some),
                 None => Ok(None),
             };
             slices.iter().map(slice).collect()
@@ -200,14 +253,14 @@ impl<'a> Reader<'a> {
         })))
     }
 
-    /// A kernel thunk with its own code. Kernels whose launch needs more than pointers are foreign.
+    /// A kernel thunk with its own code. Kernels that are part of their producer are foreign.
     fn custom_kernel(&mut self, p: &gpu::CustomKernelThunkProto) -> Result<ThunkKind> {
         use se::kernel_loader_spec_proto::Payload;
         let kernel = p.custom_kernel.as_ref();
         let kernel = kernel.ok_or_else(|| bad("a kernel thunk without a kernel"))?;
         let spec = kernel.kernel_spec.as_ref();
         let spec = spec.ok_or_else(|| bad(format!("`{}` has no loader spec", kernel.name)))?;
-        let shaped = p.args.iter().map(|arg| self.slices.shaped(Some(arg)));
+        let shaped = p.args.iter().map(|arg| self.slices().shaped(Some(arg)));
         let shaped: Vec<ShapedSlice> = shaped.collect::<Result<_>>()?;
         if p.written.len() != shaped.len() {
             return Err(bad(format!(
@@ -223,24 +276,29 @@ impl<'a> Reader<'a> {
             Some(Payload::InProcessSymbol(_)) => None,
             None => return Err(bad(format!("`{}` has no code", kernel.name))),
         };
-        let packing = spec.kernel_args_packing_spec.as_ref();
-        let plain = packing.is_none_or(|packing| is_plain(packing, shaped.len()))
-            && p.zeroed_output_buffer_indices.is_empty()
-            && p.tma_metadata.as_ref().is_none_or(Vec::is_empty);
+        let Some(code) = code else {
+            return Ok(foreign_kernel(&kernel.name, &shaped, &p.written));
+        };
         let launch = launch(
             kernel.block_dims.and_then(|d| d.coordinates),
             kernel.thread_dims.and_then(|d| d.coordinates),
             kernel.cluster_dim.and_then(|d| d.coordinates),
             kernel.shared_memory_bytes,
         )?;
-        // Only arguments before results have a place for each parameter's access.
-        let in_order = p.written.is_sorted();
-        let Some(code) = code.filter(|_| plain && in_order) else {
-            return Ok(foreign_kernel(&kernel.name, &shaped, &p.written));
+        let wanted = Wanted {
+            written: &p.written,
+            packing: spec.kernel_args_packing_spec.as_ref(),
+            zeroed: &p.zeroed_output_buffer_indices,
+            maps: p.tma_metadata.as_ref(),
+            early: p.use_pdl,
+            // XLA always says how it packs arguments, this compiler never does.
+            overreads: spec.kernel_args_packing_spec.is_some(),
         };
+        let arity = shaped.len();
+        let buffers = buffers(shaped, &wanted)?;
         let image = self.image(&kernel.name, code);
-        let id = self.kernel_in(&spec.kernel_name, image, shaped.len());
-        Ok(kernel_thunk(id, launch, shaped, &p.written))
+        let id = self.kernel_in(&spec.kernel_name, image, arity);
+        Ok(kernel_thunk(id, launch, buffers))
     }
 
     /// A kernel thunk whose code is in the executable's binary.
@@ -257,7 +315,7 @@ impl<'a> Reader<'a> {
         let mut shaped = Vec::new();
         for (slice, shape) in p.args.iter().zip(&p.args_shape) {
             shaped.push(ShapedSlice {
-                slice: self.slices.slice(Some(slice))?,
+                slice: self.slices().slice(Some(slice))?,
                 shape: decode_packed(shape)?,
             });
         }
@@ -268,15 +326,20 @@ impl<'a> Reader<'a> {
             p.cluster_dim.and_then(|d| d.coordinates),
             p.shmem_bytes,
         )?;
-        let has_maps = p.tma_metadata.as_ref().is_some_and(|m| !m.is_empty());
-        let in_order = p.written.is_sorted();
-        if !p.zeroed_output_buffer_indices.is_empty() || has_maps || !in_order {
-            return Ok(foreign_kernel(&p.kernel_name, &shaped, &p.written));
-        }
+        let wanted = Wanted {
+            written: &p.written,
+            packing: None,
+            zeroed: &p.zeroed_output_buffer_indices,
+            maps: p.tma_metadata.as_ref(),
+            early: p.use_pdl,
+            overreads: true,
+        };
+        let arity = shaped.len();
+        let buffers = buffers(shaped, &wanted)?;
         // The caller fills in the code of the shared image once all thunks are read.
         let image = self.image(SHARED_IMAGE, Code::Cubin(Vec::new()));
-        let id = self.kernel_in(&p.kernel_name, image, shaped.len());
-        Ok(kernel_thunk(id, launch, shaped, &p.written))
+        let id = self.kernel_in(&p.kernel_name, image, arity);
+        Ok(kernel_thunk(id, launch, buffers))
     }
 
     /// Gives kernels that share the executable's binary their code.
@@ -361,7 +424,7 @@ impl<'a> Reader<'a> {
         let config = config.clone().unwrap_or_default();
         let groups = config.replica_groups.into_iter();
         let side = |side: fn(&gpu::CollectiveBufferProto) -> Option<&pb::ShapedSliceProto>| {
-            let slices = buffers.iter().map(|b| self.slices.shaped(side(b)));
+            let slices = buffers.iter().map(|b| self.slices().shaped(side(b)));
             slices.collect::<Result<Vec<_>>>()
         };
         Ok(Some(ThunkKind::Collective(Box::new(CollectiveThunk {
@@ -378,12 +441,6 @@ impl<'a> Reader<'a> {
     fn foreign(&self, message: &Impl) -> Result<ThunkKind> {
         let mut uses = Vec::new();
         let name = match message {
-            Impl::GemmThunk(p) => {
-                self.plain(&[p.lhs_buffer, p.rhs_buffer], Access::Read, &mut uses)?;
-                self.plain(&[p.output_buffer], Access::Write, &mut uses)?;
-                self.plain(&[p.workspace], Access::Write, &mut uses)?;
-                "gemm"
-            }
             Impl::TriangularSolveThunk(p) => {
                 let (a, b, temp) = (
                     p.a_buffer.as_ref(),
@@ -439,13 +496,6 @@ impl<'a> Reader<'a> {
                 }
                 "select-k"
             }
-            Impl::DynamicSliceFusionThunk(p) => {
-                let reads: Vec<_> = p.parameter_buffers.iter().copied().map(Some).collect();
-                let writes: Vec<_> = p.result_buffers.iter().copied().map(Some).collect();
-                self.plain(&reads, Access::Read, &mut uses)?;
-                self.plain(&writes, Access::ReadWrite, &mut uses)?;
-                "dynamic-slice-fusion"
-            }
             Impl::InfeedThunk(_) => "infeed",
             Impl::OutfeedThunk(_) => "outfeed",
             Impl::HostExecuteStartThunk(_) => "host-execute-start",
@@ -474,7 +524,7 @@ impl<'a> Reader<'a> {
         uses: &mut Vec<BufferUse>,
     ) -> Result<()> {
         for slice in slices.iter().flatten() {
-            let slice = self.slices.slice(Some(slice))?;
+            let slice = self.slices().slice(Some(slice))?;
             uses.push(BufferUse { slice, access });
         }
         Ok(())
@@ -482,7 +532,7 @@ impl<'a> Reader<'a> {
 
     fn shaped(&self, (slices, access): ReadSlices<'_>, uses: &mut Vec<BufferUse>) -> Result<()> {
         for shaped in slices.iter().flatten() {
-            let slice = self.slices.slice(shaped.slice.as_ref())?;
+            let slice = self.slices().slice(shaped.slice.as_ref())?;
             uses.push(BufferUse { slice, access });
         }
         Ok(())
@@ -498,18 +548,6 @@ pub(super) fn code_of(bytes: &[u8]) -> Code {
     }
 }
 
-/// Whether arguments are packed as they stand: one address each, in order.
-fn is_plain(packing: &se::KernelArgsPackingSpecProto, count: usize) -> bool {
-    let arguments = &packing.kernel_arguments;
-    arguments.len() == count
-        && arguments.iter().enumerate().all(|(i, argument)| {
-            let relocations = argument.relocations.as_slice();
-            let absolute = matches!(relocations, [one] if one.kind == 1
-                && usize::try_from(one.argument_index) == Ok(i));
-            absolute && argument.data.iter().all(|&byte| byte == 0)
-        })
-}
-
 fn foreign_kernel(name: &str, slices: &[ShapedSlice], written: &[bool]) -> ThunkKind {
     let uses = slices.iter().zip(written);
     ThunkKind::Foreign {
@@ -523,42 +561,12 @@ fn foreign_kernel(name: &str, slices: &[ShapedSlice], written: &[bool]) -> Thunk
     }
 }
 
-/// A launch of parameters that are read up to the first written one.
-fn kernel_thunk(
-    kernel: KernelId,
-    launch: Launch,
-    mut slices: Vec<ShapedSlice>,
-    written: &[bool],
-) -> ThunkKind {
-    let first = written.iter().position(|&w| w).unwrap_or(slices.len());
-    let results = slices.split_off(first);
+fn kernel_thunk(kernel: KernelId, launch: Launch, buffers: Buffers) -> ThunkKind {
     ThunkKind::Kernel(KernelThunk {
         kernel,
         launch,
-        args: slices,
-        results,
-    })
-}
-
-fn launch(
-    grid: Option<se::Dim3DProto>,
-    block: Option<se::Dim3DProto>,
-    cluster: Option<se::Dim3DProto>,
-    shared_bytes: i64,
-) -> Result<Launch> {
-    let small = |n: i64| {
-        let n = u32::try_from(n).ok().filter(|&n| n > 0);
-        n.ok_or_else(|| bad("a launch with a size that is not positive, or enormous"))
-    };
-    let dims = |dim: Option<se::Dim3DProto>| -> Result<[u32; 3]> {
-        let dim = dim.unwrap_or_default();
-        Ok([small(dim.x)?, small(dim.y)?, small(dim.z)?])
-    };
-    Ok(Launch {
-        workgroups: dims(grid)?.map(u64::from),
-        workitems: dims(block)?,
-        cluster: cluster.map(|c| dims(Some(c))).transpose()?,
-        shared_bytes: u32::try_from(shared_bytes)
-            .map_err(|_| bad(format!("{shared_bytes} bytes of shared memory")))?,
+        args: buffers.args,
+        results: buffers.results,
+        passing: buffers.passing,
     })
 }

@@ -225,7 +225,9 @@ fn memory_at_start(
             .cloned()
             .unwrap_or_default(),
         AllocKind::Constant(id) => executable.constants[*id].bytes.to_vec(),
-        AllocKind::Tuple | AllocKind::ThreadLocal | AllocKind::Owned => Vec::new(),
+        AllocKind::Tuple | AllocKind::ThreadLocal | AllocKind::Owned | AllocKind::Window => {
+            Vec::new()
+        }
     });
     Ok(given.collect())
 }
@@ -270,7 +272,7 @@ impl Player<'_> {
                 let leaf = parameter.at(index).and_then(|leaf| leaf.as_array());
                 leaf.map_or(0, |shape| shape.byte_size() as u64)
             }
-            AllocKind::Tuple | AllocKind::ThreadLocal | AllocKind::Owned => 0,
+            AllocKind::Tuple | AllocKind::ThreadLocal | AllocKind::Owned | AllocKind::Window => 0,
         });
         let results = outputs.iter().map(|output| {
             let Slice {

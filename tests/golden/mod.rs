@@ -56,10 +56,12 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 const RULE: &str = "// ----\n";
 
 /// One pass on the first half of the file gives the second half: a module, or a diagnostic.
+/// A line `// target: name` says what it is compiled for.
 fn one_pass(pass: &str, file: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(file)?;
     let before = text.split(RULE).next().unwrap_or_default();
-    let target = wire::target::by_name("x86-64-v3")?;
+    let named = before.lines().find_map(|l| l.strip_prefix("// target: "));
+    let target = wire::target::by_name(named.unwrap_or("x86-64-v3"))?;
     let module = front::read(before.as_bytes(), None)?;
     let after = match passes::run_single(pass, module, &target) {
         Ok(mut module) => {

@@ -139,6 +139,21 @@ impl Walker<'_, '_> {
                 }
                 *written = common.unwrap_or_default();
             }
+            ThunkKind::Windows(windows) => {
+                let uses = windows.uses();
+                for used in uses.iter().filter(|u| u.access != Access::Write) {
+                    self.read(&used.slice, path, written);
+                }
+                for window in windows.windows.iter() {
+                    if window.access != Access::Write {
+                        written.add(&self.whole(window.alloc));
+                    }
+                }
+                self.sequence(&windows.thunks, &format!("{path}.0"), written);
+                for used in uses.iter().filter(|u| u.access != Access::Read) {
+                    written.add(&used.slice);
+                }
+            }
             ThunkKind::Call(sequence) => self.sequence(sequence, &format!("{path}.0"), written),
             other => {
                 let uses = other.own_uses();
@@ -151,6 +166,16 @@ impl Walker<'_, '_> {
                     written.add(&used.slice);
                 }
             }
+        }
+    }
+
+    /// All of an allocation.
+    fn whole(&self, alloc: AllocId) -> Slice {
+        let allocation = self.executable.allocs.get(alloc);
+        Slice {
+            alloc,
+            offset: 0,
+            size: allocation.map_or(0, |a| a.size.0),
         }
     }
 

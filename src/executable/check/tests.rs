@@ -14,6 +14,7 @@ use crate::executable::KernelImage;
 use crate::executable::KernelThunk;
 use crate::executable::Launch;
 use crate::executable::OutputSlice;
+use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::Signature;
 use crate::executable::Thunk;
@@ -48,6 +49,7 @@ fn kernel(args: &[usize], results: &[usize]) -> Thunk {
             launch: Launch::SINGLE,
             args: args.iter().map(|&a| whole(a)).collect(),
             results: results.iter().map(|&a| whole(a)).collect(),
+            passing: Passing::default(),
         }),
     }
 }

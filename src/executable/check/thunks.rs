@@ -10,8 +10,12 @@ use crate::executable::CopyThunk;
 use crate::executable::DotThunk;
 use crate::executable::Executable;
 use crate::executable::FftThunk;
+use crate::executable::IndexExpr;
 use crate::executable::KernelThunk;
 use crate::executable::Launch;
+use crate::executable::Parameter;
+use crate::executable::Passing;
+use crate::executable::Place;
 use crate::executable::ShapedSlice;
 use crate::executable::Slice;
 use crate::executable::SortThunk;
@@ -19,6 +23,7 @@ use crate::executable::TargetNeeds;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::executable::TopKThunk;
+use crate::executable::WindowsThunk;
 use crate::executable::check::Findings;
 use crate::executable::check::MAX_NESTING;
 use crate::executable::check::shape_fault;
@@ -62,6 +67,8 @@ fn shaped(kind: &ThunkKind) -> Vec<&ShapedSlice> {
         | ThunkKind::Call(_)
         | ThunkKind::While(_)
         | ThunkKind::Conditional(_)
+        | ThunkKind::Windows(_)
+        | ThunkKind::Gemm(_)
         | ThunkKind::TopK(_)
         | ThunkKind::ReplicaId(_)
         | ThunkKind::PartitionId(_)
@@ -135,7 +142,10 @@ impl Checker<'_, '_> {
                 AllocKind::Tuple if self.is_passed_through(kind, &used.slice) => None,
                 AllocKind::Tuple => Some("a table of pointers is used as data"),
                 AllocKind::ThreadLocal => Some("memory of one thread is used by a thunk"),
-                AllocKind::Constant(_) | AllocKind::Parameter { .. } | AllocKind::Owned => None,
+                AllocKind::Constant(_)
+                | AllocKind::Parameter { .. }
+                | AllocKind::Owned
+                | AllocKind::Window => None,
             };
             if let Some(fault) = fault {
                 self.findings
@@ -182,8 +192,9 @@ impl Checker<'_, '_> {
         match kind {
             ThunkKind::Kernel(thunk) => self.kernel_fault(thunk),
             ThunkKind::Copy(thunk) => copy_fault(thunk),
-            ThunkKind::Memset { destination, .. } => (destination.size % 4 != 0)
-                .then(|| format!("{} bytes, wanted a multiple of four", destination.size)),
+            ThunkKind::Memset { destination, value } => (destination.size % 4 != 0
+                && !(*value == 0 && matches!(self.executable.needs, TargetNeeds::Cuda { .. })))
+            .then(|| format!("{} bytes, wanted a multiple of four", destination.size)),
             ThunkKind::While(thunk) => (thunk.predicate.size != 1)
                 .then(|| format!("a predicate of {} bytes, wanted one", thunk.predicate.size)),
             ThunkKind::Conditional(thunk) => {
@@ -200,6 +211,8 @@ impl Checker<'_, '_> {
                     None
                 }
             }
+            ThunkKind::Windows(thunk) => self.windows_fault(thunk),
+            ThunkKind::Gemm(thunk) => thunk.fault(),
             ThunkKind::Sort(thunk) => self.sort_fault(thunk),
             ThunkKind::Dot(thunk) => dot_fault(thunk),
             ThunkKind::Convolution(thunk) => convolution_fault(thunk),
@@ -236,7 +249,38 @@ impl Checker<'_, '_> {
                 kernel.name, kernel.arity
             ));
         }
+        if let Some(fault) = passing_fault(&thunk.passing, given) {
+            return Some(fault);
+        }
         self.launch_fault(&thunk.launch)
+    }
+
+    fn windows_fault(&self, thunk: &WindowsThunk) -> Option<String> {
+        if !matches!(self.executable.needs, TargetNeeds::Cuda { .. }) {
+            return Some("a CPU has no such thunk".to_owned());
+        }
+        let allocs = &self.executable.allocs;
+        for window in &thunk.windows {
+            let Some(allocation) = allocs.get(window.alloc) else {
+                return Some(format!("{:?} does not exist", window.alloc));
+            };
+            if allocation.kind != AllocKind::Window {
+                return Some(format!("{:?} is no window", window.alloc));
+            }
+            if allocation.size.0 > window.buffer.size {
+                return Some(format!(
+                    "a window of {} bytes in a buffer of {} bytes",
+                    allocation.size.0, window.buffer.size
+                ));
+            }
+            if let Place::Indices(indices) = &window.place {
+                let mut indices = indices.iter();
+                if let Some(fault) = indices.find_map(|i| index_fault(&i.index)) {
+                    return Some(fault);
+                }
+            }
+        }
+        None
     }
 
     fn launch_fault(&self, launch: &Launch) -> Option<String> {
@@ -304,6 +348,48 @@ impl Checker<'_, '_> {
         let mut kernels = self.executable.kernels.values();
         let known = kernels.any(|k| k.is_comparator && k.name == thunk.comparator);
         (!known).then(|| format!("comparator `{}` does not exist", thunk.comparator))
+    }
+}
+
+/// Largest number of elements of a box along one dimension.
+const MAX_BOX: u32 = 256;
+
+/// Whether parameters name buffers that exist, `given` of them, and maps are maps.
+fn passing_fault(passing: &Passing, given: usize) -> Option<String> {
+    let named = passing.parameters.iter().map(|parameter| match parameter {
+        Parameter::Address(buffer) | Parameter::Map(buffer, _) => *buffer,
+        Parameter::Bytes(_) => 0,
+    });
+    let mut named = named.chain(passing.zeroed.iter().copied());
+    if named.any(|buffer| buffer >= given.max(1)) {
+        return Some(format!("a parameter names a buffer beyond the {given}"));
+    }
+    passing.parameters.iter().find_map(|parameter| {
+        let Parameter::Map(_, map) = parameter else {
+            return None;
+        };
+        let rank = map.dims.len();
+        let fits = (1..=5).contains(&rank)
+            && map.strides.len() == rank - 1
+            && map.boxes.len() == rank
+            && map.steps.len() == rank
+            && matches!(map.element_size, 1 | 2 | 4 | 8)
+            && map.boxes.iter().all(|n| (1..=MAX_BOX).contains(n))
+            && map.dims.iter().all(|&n| n > 0);
+        (!fits).then(|| format!("a tensor map that no device has: {map:?}"))
+    })
+}
+
+/// Whether an index is an integer, and operations have their operands.
+fn index_fault(index: &IndexExpr) -> Option<String> {
+    match index {
+        IndexExpr::Constant(_) => None,
+        IndexExpr::Load(slice, ty) => (!ty.is_integer() || slice.size != ty.byte_width() as u64)
+            .then(|| format!("an index of type {ty} and {} bytes", slice.size)),
+        IndexExpr::Apply(op, operands) if operands.len() != op.arity() => {
+            Some(format!("{op:?} of {} operands", operands.len()))
+        }
+        IndexExpr::Apply(_, operands) => operands.iter().find_map(index_fault),
     }
 }
 

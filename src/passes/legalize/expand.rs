@@ -13,6 +13,7 @@ use crate::hlo::Stage;
 use crate::hlo::verify::location;
 use crate::hlo::visit;
 use crate::passes::legalize::batch_norm;
+use crate::passes::legalize::fft;
 use crate::passes::legalize::ragged_dot;
 use crate::passes::legalize::rng;
 use crate::passes::legalize::rng_bit_generator;
@@ -38,7 +39,7 @@ impl Pass for ExpandOps {
     }
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let target = cx.target;
-        let wanted = |module: &Module, id: InstrId| !has_kernel(module, id, target);
+        let wanted = |module: &Module, id: InstrId| !is_there(module, id, target);
         Ok(Changed::when(expand_where(module, &wanted)?))
     }
 }
@@ -46,11 +47,13 @@ impl Pass for ExpandOps {
 /// Results of up to this many elements a row are kept as a list by the top-k kernel.
 const TOPK_LIST: usize = 128;
 
-/// Whether an op that has an expansion also has a kernel for the target, which is faster.
-fn has_kernel(module: &Module, id: InstrId, target: &Target) -> bool {
+/// Whether an op that has an expansion is also there for the target, as a kernel or in its library.
+fn is_there(module: &Module, id: InstrId, target: &Target) -> bool {
     let instr = module.instr(id);
-    let Op::TopK { k, .. } = instr.op else {
-        return false;
+    let k = match instr.op {
+        Op::TopK { k, .. } => k,
+        Op::Fft { .. } => return target.platform() == Platform::Cpu,
+        _ => return false,
     };
     let array = module.operand(id, 0).shape.as_array();
     let ordered = array.is_some_and(|array| {
@@ -76,6 +79,7 @@ pub fn expansion(op: &Op) -> Option<Expansion> {
         Op::ScaledDot { .. } => Some(scaled_dot::expand),
         Op::Scan { .. } => Some(scan::expand),
         Op::TopK { .. } => Some(topk::expand),
+        Op::Fft { .. } => Some(fft::expand),
         _ => None,
     }
 }

@@ -9,6 +9,7 @@ pub mod dot;
 mod dot_side;
 pub mod dynamic;
 pub mod expand;
+mod fft;
 pub mod flatten;
 pub mod inline;
 mod ragged_dot;

@@ -1,6 +1,7 @@
 //! The free generators: uniform and normal numbers from Philox blocks, whose counter is the device's
 //! generator state. Only the distribution is specified.
 
+use crate::base::Id;
 use crate::base::Result;
 use crate::hlo::BinaryOp;
 use crate::hlo::Builder;
@@ -13,7 +14,7 @@ use crate::passes::legalize::rng_bit_generator::philox_bits;
 use crate::shape::ArrayShape;
 use crate::shape::PrimitiveType;
 
-/// The key of the generator's blocks; any number will do.
+/// The first key of the generators' blocks; any number will do.
 const KEY: i128 = 0x243f_6a88_85a3_08d3;
 
 /// `rng(a, b)`: uniform in `[a, b)`, or normal with mean `a` and deviation `b`.
@@ -76,12 +77,15 @@ pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
 }
 
 /// Random words of `ty` (u32 or u64), over the dimensions of `shape`.
+///
+/// Each use of the state may be given one of its own, and all start alike, so each has another key.
 fn words(b: &mut Builder<'_>, shape: &ArrayShape, ty: PrimitiveType) -> Result<InstrId> {
     let shape = ArrayShape::new(ty, shape.dims.iter().copied());
     let per_block = if ty == PrimitiveType::U64 { 2 } else { 4 };
     let delta = shape.element_count().div_ceil(per_block).max(1) as i64;
     let counter = b.op(Op::RngGetAndUpdateState { delta }, &[])?;
-    let key = b.constant_ints(PrimitiveType::U64, &[KEY]);
+    let key = KEY + counter.index() as i128;
+    let key = b.constant_ints(PrimitiveType::U64, &[key]);
     let state = b.concatenate(&[key, counter], 0)?;
     Ok(philox_bits(b, state, &shape)?.0)
 }

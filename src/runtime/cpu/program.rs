@@ -25,6 +25,9 @@ use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::literal::ArrayLiteral;
 use crate::literal::device_form;
+use crate::runtime::binding;
+use crate::runtime::binding::Unwatched;
+use crate::runtime::binding::Watch;
 use crate::runtime::cpu::call::ComparatorFn;
 use crate::runtime::cpu::call::KernelFn;
 use crate::runtime::cpu::convolution;
@@ -38,10 +41,6 @@ use crate::runtime::cpu::object_loader::LoadedObjects;
 use crate::runtime::cpu::pool::Pool;
 use crate::runtime::cpu::steps;
 use crate::runtime::cpu::steps::Step;
-use crate::runtime::cpu::steps::Unwatched;
-pub use crate::runtime::cpu::steps::Watch;
-use crate::shape::ArrayShape;
-use crate::shape::Shape;
 
 /// A program that can be bound and run.
 pub struct Program {
@@ -76,11 +75,7 @@ impl Program {
         custom_calls: &dyn CustomCalls,
         pool: Arc<Pool>,
     ) -> Result<Self> {
-        let participants = u64::from(executable.replicas) * u64::from(executable.partitions);
-        if participants != 1 {
-            let message = format!("a program of {participants} devices, this loader runs one");
-            return Err(Diagnostic::unsupported(codes::LOAD, message));
-        }
+        binding::check_participants(executable)?;
         let custom_calls = provide(&executable.thunks, custom_calls)?;
         let images = executable.images.iter();
         let objects = images.map(|image| (image.name.as_str(), image.code.bytes()));
@@ -138,21 +133,18 @@ impl Program {
     /// # Errors
     /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
     pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
-        let leaves = parameter_leaves(&self.signature);
-        check_inputs(&leaves, inputs)?;
-        let mut by_leaf = BTreeMap::new();
-        for ((number, index, shape), input) in leaves.iter().zip(inputs) {
-            by_leaf.insert((*number, index.clone()), (*shape, input));
-        }
+        let inputs = binding::pair_inputs(&self.signature, inputs)?;
         let mut buffers = Vec::with_capacity(self.allocs.len());
         for allocation in self.allocs.values() {
             let size = usize::try_from(allocation.size.0).unwrap_or(usize::MAX);
             buffers.push(match &allocation.kind {
-                AllocKind::Constant(_) | AllocKind::ThreadLocal => Buffer::Empty,
+                AllocKind::Constant(_) | AllocKind::ThreadLocal | AllocKind::Window => {
+                    Buffer::Empty
+                }
                 AllocKind::Tuple | AllocKind::Owned => Buffer::new(size)?,
                 AllocKind::Parameter { number, index, .. } => {
                     let mut buffer = Buffer::new(size)?;
-                    if let Some((shape, input)) = by_leaf.get(&(*number, index.clone())) {
+                    if let Some((shape, input)) = inputs.get(&(*number, index.clone())) {
                         device_form::write_device(input, shape, buffer.bytes_mut());
                     }
                     buffer
@@ -180,16 +172,6 @@ impl Program {
                 _ => buffer.address(),
             })
             .collect()
-    }
-
-    /// Binds, runs once, and gives the array leaves of the result.
-    ///
-    /// # Errors
-    /// As [`Program::bind`] and [`Bound::execute`].
-    pub fn run(&self, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>> {
-        let mut bound = self.bind(inputs)?;
-        bound.execute()?;
-        bound.outputs()
     }
 }
 
@@ -236,50 +218,6 @@ impl Bound<'_> {
             })
             .collect()
     }
-
-    /// Bytes of memory the run uses, constants included.
-    pub fn memory(&self) -> usize {
-        let own: usize = self.buffers.iter().map(Buffer::size).sum();
-        let constants: usize = self.program.constants.iter().map(Buffer::size).sum();
-        own + constants
-    }
-}
-
-type ParameterLeaf<'a> = (usize, crate::shape::ShapeIndex, &'a ArrayShape);
-
-/// Parameter number, index within the parameter, and shape of each array leaf, in order.
-pub fn parameter_leaves(signature: &Signature) -> Vec<ParameterLeaf<'_>> {
-    let parameters = signature.program.parameters.iter().enumerate();
-    parameters
-        .flat_map(|(number, shape)| {
-            let leaves = shape.leaves().into_iter();
-            leaves.filter_map(move |(index, leaf)| match leaf {
-                Shape::Array(array) => Some((number, index, array)),
-                Shape::Tuple(_) | Shape::Token | Shape::Opaque => None,
-            })
-        })
-        .collect()
-}
-
-fn check_inputs(leaves: &[ParameterLeaf<'_>], inputs: &[ArrayLiteral]) -> Result<()> {
-    if leaves.len() != inputs.len() {
-        let message = format!("{} inputs, wanted {}", inputs.len(), leaves.len());
-        return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
-    }
-    for (i, ((_, _, shape), input)) in leaves.iter().zip(inputs).enumerate() {
-        let given = input.shape();
-        if given.ty != shape.ty || given.dims != shape.dims {
-            let message = format!(
-                "input {i} is {}{:?}, wanted {}{:?}",
-                given.ty,
-                given.dims.as_slice(),
-                shape.ty,
-                shape.dims.as_slice()
-            );
-            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
-        }
-    }
-    Ok(())
 }
 
 /// Finds a function for every custom call, and refuses thunks that cannot run.
@@ -302,7 +240,10 @@ fn provide(
                 },
                 ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
                 ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
-                ThunkKind::LibraryFusion(_) | ThunkKind::Foreign { .. } => {
+                ThunkKind::LibraryFusion(_)
+                | ThunkKind::Windows(_)
+                | ThunkKind::Gemm(_)
+                | ThunkKind::Foreign { .. } => {
                     let message = format!(
                         "a `{}` thunk needs a library of its producer",
                         thunk.kind.name()

@@ -21,6 +21,10 @@ use crate::executable::Thunk;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::executable::TopKThunk;
+use crate::runtime::binding::Watch;
+use crate::runtime::binding::random_seed;
+use crate::runtime::binding::refused_too_late;
+use crate::runtime::binding::select_branch;
 use crate::runtime::cpu::array::Element;
 use crate::runtime::cpu::call;
 use crate::runtime::cpu::call::KernelArg;
@@ -201,7 +205,10 @@ impl Resolver<'_> {
                 Step::RngState(self.block(state), *delta, Mutex::new(INITIAL_RNG_STATE))
             }
             ThunkKind::RngSeed(slice) => Step::RngSeed(self.block(slice)),
-            ThunkKind::LibraryFusion(_) | ThunkKind::Foreign { .. } => {
+            ThunkKind::LibraryFusion(_)
+            | ThunkKind::Windows(_)
+            | ThunkKind::Gemm(_)
+            | ThunkKind::Foreign { .. } => {
                 return Err(refused_too_late(thunk.kind.name()));
             }
         };
@@ -315,22 +322,6 @@ impl Resolver<'_> {
     }
 }
 
-fn refused_too_late(kind: &str) -> Box<Diagnostic> {
-    let message = format!("a `{kind}` thunk passed loading and cannot run");
-    Diagnostic::internal(codes::INTERNAL, message)
-}
-
-/// Looks on while steps run; the time between two calls is that of the step named in the second.
-pub trait Watch {
-    /// A step that holds no other steps is done: the kernel's name, or the kind of thunk.
-    fn done(&mut self, _name: &str) {}
-}
-
-/// Looks at nothing, and costs nothing.
-pub struct Unwatched;
-
-impl Watch for Unwatched {}
-
 impl Step {
     fn name<'p>(&self, program: &'p Program) -> &'p str {
         match self {
@@ -421,7 +412,7 @@ unsafe fn run_step<W: Watch>(step: &Step, program: &Program, watch: &mut W) -> R
         }
         Step::Conditional(index, branches) => {
             // SAFETY: the caller's promise.
-            let branch = select(unsafe { index.bytes() }, branches.len());
+            let branch = select_branch(unsafe { index.bytes() }, branches.len());
             // SAFETY: the caller's promise.
             unsafe { run(&branches[branch], program, watch) }
         }
@@ -498,17 +489,6 @@ unsafe fn run_while<W: Watch>(
     }
 }
 
-/// The branch an index names: a pred (true is the first), or an s32 (out of range is the last).
-fn select(index: &[u8], branches: usize) -> usize {
-    match index.first_chunk::<4>() {
-        Some(word) => {
-            let branch = usize::try_from(i32::from_le_bytes(*word)).ok();
-            branch.filter(|b| *b < branches).unwrap_or(branches - 1)
-        }
-        None => usize::from(index.first() == Some(&0)),
-    }
-}
-
 fn run_top_k([size, k]: [usize; 2], values: &[u8], output: &mut [u8], indices: &mut [u8]) {
     let values: Vec<f32> = values.chunks_exact(4).map(f32::load).collect();
     let count = output.len() / 4;
@@ -519,16 +499,6 @@ fn run_top_k([size, k]: [usize; 2], values: &[u8], output: &mut [u8], indices: &
     }
     for (place, bytes) in places.iter().zip(indices.chunks_exact_mut(4)) {
         place.store(bytes);
-    }
-}
-
-/// Fills with random bytes that are not all zero.
-fn random_seed(bytes: &mut [u8]) {
-    // SAFETY: the call writes at most that many bytes.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    let complete = usize::try_from(got) == Ok(bytes.len());
-    if !complete || bytes.iter().all(|&b| b == 0) {
-        bytes.fill(1);
     }
 }
 
@@ -574,18 +544,4 @@ unsafe fn run_custom(step: &CustomStep) -> Result<()> {
         operands: operands.collect(),
         results: results.collect(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn branches_are_selected_as_upstream_does() {
-        assert_eq!(select(&[1], 2), 0);
-        assert_eq!(select(&[0], 2), 1);
-        assert_eq!(select(&2i32.to_le_bytes(), 4), 2);
-        assert_eq!(select(&4i32.to_le_bytes(), 4), 3);
-        assert_eq!(select(&(-1i32).to_le_bytes(), 4), 3);
-    }
 }

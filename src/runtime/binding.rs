@@ -1,0 +1,127 @@
+//! What every device does the same way when a program is bound and run.
+#![allow(unsafe_code, reason = "asks the system for random bytes")]
+
+use std::collections::BTreeMap;
+
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::executable::Executable;
+use crate::executable::Signature;
+use crate::literal::ArrayLiteral;
+use crate::shape::ArrayShape;
+use crate::shape::Shape;
+use crate::shape::ShapeIndex;
+
+/// Looks on while steps run; the time between two calls is that of the step named in the second.
+pub trait Watch {
+    /// A step that holds no other steps is done: the kernel's name, or the kind of thunk.
+    fn done(&mut self, _name: &str) {}
+}
+
+/// Looks at nothing, and costs nothing.
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// Parameter number, index within the parameter, and shape of one array leaf.
+pub type ParameterLeaf<'a> = (usize, ShapeIndex, &'a ArrayShape);
+
+/// The array leaves of all parameters, in order.
+pub fn parameter_leaves(signature: &Signature) -> Vec<ParameterLeaf<'_>> {
+    let parameters = signature.program.parameters.iter().enumerate();
+    parameters
+        .flat_map(|(number, shape)| {
+            let leaves = shape.leaves().into_iter();
+            leaves.filter_map(move |(index, leaf)| match leaf {
+                Shape::Array(array) => Some((number, index, array)),
+                Shape::Tuple(_) | Shape::Token | Shape::Opaque => None,
+            })
+        })
+        .collect()
+}
+
+/// The input of each array leaf of the parameters, with the shape the program wants it in.
+pub type Inputs<'a> = BTreeMap<(usize, ShapeIndex), (&'a ArrayShape, &'a ArrayLiteral)>;
+
+/// Pairs inputs with parameters.
+///
+/// # Errors
+/// `XA8001` when there are more or fewer, or one has another type or other dimensions.
+pub fn pair_inputs<'a>(signature: &'a Signature, inputs: &'a [ArrayLiteral]) -> Result<Inputs<'a>> {
+    let leaves = parameter_leaves(signature);
+    if leaves.len() != inputs.len() {
+        let message = format!("{} inputs, wanted {}", inputs.len(), leaves.len());
+        return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+    }
+    let mut pairs = Inputs::new();
+    for (i, ((number, index, shape), input)) in leaves.into_iter().zip(inputs).enumerate() {
+        let given = input.shape();
+        if given.ty != shape.ty || given.dims != shape.dims {
+            let message = format!(
+                "input {i} is {}{:?}, wanted {}{:?}",
+                given.ty,
+                given.dims.as_slice(),
+                shape.ty,
+                shape.dims.as_slice()
+            );
+            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+        }
+        pairs.insert((number, index), (shape, input));
+    }
+    Ok(pairs)
+}
+
+/// Refuses programs of several devices.
+///
+/// # Errors
+/// `XA8003`.
+pub fn check_participants(executable: &Executable) -> Result<()> {
+    let participants = u64::from(executable.replicas) * u64::from(executable.partitions);
+    if participants == 1 {
+        return Ok(());
+    }
+    let message = format!("a program of {participants} devices, this loader runs one");
+    Err(Diagnostic::unsupported(codes::LOAD, message))
+}
+
+/// The branch an index names: a pred (true is the first), or an s32 (out of range is the last).
+pub fn select_branch(index: &[u8], branches: usize) -> usize {
+    match index.first_chunk::<4>() {
+        Some(word) => {
+            let branch = usize::try_from(i32::from_le_bytes(*word)).ok();
+            branch.filter(|b| *b < branches).unwrap_or(branches - 1)
+        }
+        None => usize::from(index.first() == Some(&0)),
+    }
+}
+
+/// Fills with random bytes that are not all zero.
+pub fn random_seed(bytes: &mut [u8]) {
+    // SAFETY: the call writes at most that many bytes.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    let complete = usize::try_from(got) == Ok(bytes.len());
+    if !complete || bytes.iter().all(|&b| b == 0) {
+        bytes.fill(1);
+    }
+}
+
+/// For a thunk that loading should have refused.
+pub fn refused_too_late(kind: &str) -> Box<Diagnostic> {
+    let message = format!("a `{kind}` thunk passed loading and cannot run");
+    Diagnostic::internal(codes::INTERNAL, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_selected_as_upstream_does() {
+        assert_eq!(select_branch(&[1], 2), 0);
+        assert_eq!(select_branch(&[0], 2), 1);
+        assert_eq!(select_branch(&2i32.to_le_bytes(), 4), 2);
+        assert_eq!(select_branch(&4i32.to_le_bytes(), 4), 3);
+        assert_eq!(select_branch(&(-1i32).to_le_bytes(), 4), 3);
+    }
+}

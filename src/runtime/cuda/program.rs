@@ -1,0 +1,455 @@
+//! A loaded CUDA program: images on the device, constants in place, and what is bound for its runs.
+//!
+//! Loading checks that everything the thunks name can be provided. Binding fixes the address of
+//! every allocation and works the thunks out into steps. Temporary memory and outputs live as long
+//! as the binding and are used again by each run.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::base::Arena;
+use crate::base::Diagnostic;
+use crate::base::Id;
+use crate::base::IdMap;
+use crate::base::Location;
+use crate::base::Result;
+use crate::base::codes;
+use crate::executable::AllocId;
+use crate::executable::AllocKind;
+use crate::executable::Allocation;
+use crate::executable::CopyThunk;
+use crate::executable::Executable;
+use crate::executable::KernelId;
+use crate::executable::KernelThunk;
+use crate::executable::Signature;
+use crate::executable::Slice;
+use crate::executable::ThunkKind;
+use crate::executable::ThunkSequence;
+use crate::executable::constant_symbol;
+use crate::literal::ArrayLiteral;
+use crate::literal::device_form;
+use crate::runtime::binding;
+use crate::runtime::binding::Unwatched;
+use crate::runtime::binding::Watch;
+use crate::runtime::cuda::device::Device;
+use crate::runtime::cuda::device::Function;
+use crate::runtime::cuda::device::Memory;
+use crate::runtime::cuda::device::Module;
+use crate::runtime::cuda::device::Stream;
+use crate::runtime::cuda::device::UNIT;
+use crate::runtime::cuda::library;
+use crate::runtime::cuda::library::Library;
+use crate::runtime::cuda::steps;
+use crate::runtime::cuda::steps::Step;
+use crate::shape::ArrayShape;
+
+/// A program that can be bound and run.
+pub struct Program {
+    device: Arc<Device>,
+    signature: Signature,
+    allocs: Arena<AllocId, Allocation>,
+    thunks: ThunkSequence,
+    constants: Vec<Constant>,
+    pub(super) kernels: IdMap<KernelId, Option<Function>>,
+    /// Whether kernels read beyond their buffers.
+    overreads: bool,
+    /// Opened when a thunk needs it.
+    pub(super) library: Option<Library>,
+    pub(super) kernel_names: Vec<String>,
+    /// Keeps the code on the device.
+    _modules: Vec<Arc<Module>>,
+}
+
+/// Where a constant is: a variable of an image, or memory of its own.
+enum Constant {
+    Variable(u64),
+    Own(Memory),
+}
+
+impl Constant {
+    fn address(&self) -> u64 {
+        match self {
+            Self::Variable(address) => *address,
+            Self::Own(memory) => memory.address(),
+        }
+    }
+}
+
+/// A program with all its memory: ready to run any number of times.
+pub struct Bound<'p> {
+    program: &'p Program,
+    /// One for each allocation; none for constants, which the program owns.
+    memory: Vec<Option<Memory>>,
+    steps: Vec<Step>,
+    stream: Stream,
+    /// What the launches of the last run counted, when the device counts.
+    counts: Vec<Value>,
+}
+
+impl Program {
+    /// Loads the images of an executable that has passed its check.
+    ///
+    /// # Errors
+    /// `XA8003` when something it needs cannot be provided.
+    pub fn load(executable: &Executable, device: &Arc<Device>) -> Result<Self> {
+        binding::check_participants(executable)?;
+        refuse(&executable.thunks)?;
+        device.enter()?;
+        let library = library_for(&executable.thunks, device)?;
+        let mut modules = Vec::with_capacity(executable.images.len());
+        let mut kernels = IdMap::new();
+        for image in &executable.images {
+            let module = device.module(&image.name, image.code.bytes())?;
+            for &kernel in &image.kernels {
+                let function = module.function(&executable.kernels[kernel].name)?;
+                kernels.set(kernel, Some(function));
+            }
+            modules.push(module);
+        }
+        reserve_shared_memory(device, &executable.thunks, &kernels)?;
+        let stream = Stream::new(device)?;
+        let overreads = any_overreads(&executable.thunks);
+        let constants = executable.constants.values().map(|constant| {
+            let symbol = constant_symbol(&constant.name);
+            let mut variables = modules.iter().filter_map(|module| module.global(&symbol));
+            // A variable that the image fills in itself is the constant.
+            let variable = variables.find(|(_, size)| *size == constant.bytes.len());
+            if let (Some((address, _)), false) = (variable, overreads) {
+                stream.copy_in(address, &constant.bytes)?;
+                return Ok(Constant::Variable(address));
+            }
+            let memory = Memory::with_room(device, constant.bytes.len(), overreads, &stream)?;
+            stream.copy_in(memory.address(), &constant.bytes)?;
+            Ok(Constant::Own(memory))
+        });
+        let constants = constants.collect::<Result<_>>()?;
+        stream.wait()?;
+        let names = executable.kernels.values();
+        Ok(Self {
+            device: Arc::clone(device),
+            signature: executable.signature.clone(),
+            allocs: executable.allocs.clone(),
+            thunks: executable.thunks.clone(),
+            constants,
+            kernels,
+            library,
+            overreads,
+            kernel_names: names.map(|kernel| kernel.name.clone()).collect(),
+            _modules: modules,
+        })
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Bytes of an allocation.
+    pub(super) fn size(&self, alloc: AllocId) -> u64 {
+        self.allocs[alloc].size.0
+    }
+
+    /// How it is called.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Gives the program memory and these inputs: one array for each array leaf of its parameters.
+    ///
+    /// # Errors
+    /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
+    pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
+        let inputs = binding::pair_inputs(&self.signature, inputs)?;
+        self.device.enter()?;
+        let stream = Stream::new(&self.device)?;
+        let mut memory = Vec::with_capacity(self.allocs.len());
+        for allocation in self.allocs.values() {
+            let size = usize::try_from(allocation.size.0).unwrap_or(usize::MAX);
+            memory.push(match &allocation.kind {
+                AllocKind::Constant(_) | AllocKind::Window => None,
+                AllocKind::ThreadLocal | AllocKind::Tuple | AllocKind::Owned => {
+                    let overreads = self.overreads;
+                    Some(Memory::with_room(&self.device, size, overreads, &stream)?)
+                }
+                AllocKind::Parameter { number, index, .. } => {
+                    let block = Memory::with_room(&self.device, size, self.overreads, &stream)?;
+                    if let Some((shape, input)) = inputs.get(&(*number, index.clone())) {
+                        let bytes = device_form::to_device(input, shape);
+                        stream.copy_in(block.address(), &bytes[..bytes.len().min(size)])?;
+                    }
+                    Some(block)
+                }
+            });
+        }
+        let pairs = self.allocs.values().zip(&memory);
+        let addresses = pairs.map(|(allocation, memory)| match (&allocation.kind, memory) {
+            (AllocKind::Constant(constant), _) => self.constants[constant.index()].address(),
+            (_, Some(memory)) => memory.address(),
+            (_, None) => 0,
+        });
+        let addresses: Vec<u64> = addresses.collect();
+        let mut unused = Vec::new();
+        if self.overreads {
+            read_unused(&self.thunks, &self.allocs, &mut unused);
+        }
+        for slice in unused {
+            if self.allocs[slice.alloc].kind == AllocKind::Owned {
+                let address = addresses[slice.alloc.index()] + slice.offset;
+                stream.zero(address, slice.size as usize)?;
+            }
+        }
+        let resolver = steps::Resolver {
+            program: self,
+            addresses: &addresses,
+        };
+        let steps = resolver.sequence(&self.thunks)?;
+        stream.wait()?;
+        Ok(Bound {
+            program: self,
+            memory,
+            steps,
+            stream,
+            counts: Vec::new(),
+        })
+    }
+}
+
+impl Bound<'_> {
+    /// Runs the program once and waits for its end. Donated parameters hold a result afterwards,
+    /// which the next run reads.
+    ///
+    /// # Errors
+    /// `XA8004` when a launch or a kernel fails.
+    pub fn execute(&mut self) -> Result<()> {
+        self.program.device.enter()?;
+        let runner = self.runner();
+        let queued = runner.run(&self.steps, &mut Unwatched, steps::Pace::Queue);
+        let run = self.stream.wait().and(queued);
+        self.counts = self.program.device.settle(run)?;
+        Ok(())
+    }
+
+    /// As [`Bound::execute`], with someone looking on: every step is waited for.
+    ///
+    /// # Errors
+    /// As [`Bound::execute`].
+    pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
+        self.program.device.enter()?;
+        let run = self.runner().run(&self.steps, watch, steps::Pace::Wait);
+        let run = self.stream.wait().and(run);
+        self.counts = self.program.device.settle(run)?;
+        Ok(())
+    }
+
+    /// What each launch of the last run counted, a JSON object for each; nothing on a real device.
+    pub fn counts(&self) -> &[Value] {
+        &self.counts
+    }
+
+    fn runner(&self) -> steps::Runner<'_> {
+        steps::Runner {
+            device: &self.program.device,
+            program: self.program,
+            stream: &self.stream,
+            loops: RefCell::default(),
+        }
+    }
+
+    /// The array leaves of the result.
+    ///
+    /// # Errors
+    /// `XA8004` when they cannot be copied, `XA9001` when the plan and the signature do not fit,
+    /// which the check rules out.
+    pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
+        self.program.device.enter()?;
+        let signature = &self.program.signature;
+        let leaves = signature.program.result.leaves().into_iter();
+        let arrays = leaves.filter_map(|(_, leaf)| leaf.as_array());
+        let pairs = signature.outputs.iter().zip(arrays);
+        pairs
+            .map(|(output, shape)| {
+                let slice = output.slice;
+                let base = match &self.program.allocs[slice.alloc].kind {
+                    AllocKind::Constant(constant) => {
+                        Some(self.program.constants[constant.index()].address())
+                    }
+                    _ => self.memory[slice.alloc.index()]
+                        .as_ref()
+                        .filter(|memory| slice.offset + slice.size <= memory.size() as u64)
+                        .map(Memory::address),
+                };
+                let base = base.ok_or_else(|| {
+                    Diagnostic::internal(codes::INTERNAL, "a result lies outside its buffer")
+                })?;
+                let mut bytes = vec![0; slice.size as usize];
+                self.stream.copy_out(&mut bytes, base + slice.offset)?;
+                device_form::from_device(&bytes, shape)
+            })
+            .collect()
+    }
+}
+
+/// Whether a copy moves no elements: the arrays lie the same way.
+fn is_plain_copy(copy: &CopyThunk) -> bool {
+    let order = |shape: &ArrayShape| -> Vec<usize> {
+        let order = shape.layout_or_default().minor_to_major.into_iter();
+        order.filter(|&d| shape.dims[d] != 1).collect()
+    };
+    order(&copy.source.shape) == order(&copy.destination.shape)
+}
+
+/// Refuses thunks that this loader cannot run.
+fn refuse(thunks: &ThunkSequence) -> Result<()> {
+    let mut pending = vec![thunks];
+    while let Some(sequence) = pending.pop() {
+        for thunk in &sequence.0 {
+            let what = match &thunk.kind {
+                ThunkKind::Kernel(_)
+                | ThunkKind::Memset { .. }
+                | ThunkKind::Call(_)
+                | ThunkKind::While(_)
+                | ThunkKind::Conditional(_)
+                | ThunkKind::Windows(_)
+                | ThunkKind::Collective(_)
+                | ThunkKind::ReplicaId(_)
+                | ThunkKind::PartitionId(_)
+                | ThunkKind::RngSeed(_) => None,
+                ThunkKind::Copy(copy) if is_plain_copy(copy) => None,
+                ThunkKind::Copy(_) => {
+                    Some("a copy between layouts, which needs a kernel".to_owned())
+                }
+                ThunkKind::CustomCall(call) => Some(format!(
+                    "a call of `{}`, which this loader does not have",
+                    call.target
+                )),
+                ThunkKind::Gemm(gemm) if library::is_known(gemm) => None,
+                ThunkKind::Gemm(gemm) => Some(format!(
+                    "a `{}` thunk in a form that this loader does not ask cuBLASLt for",
+                    gemm.name
+                )),
+                ThunkKind::Fft(_) => Some(
+                    "a `fft` thunk, which needs cuFFT; this loader does not open it".to_owned(),
+                ),
+                ThunkKind::Foreign { name, .. } => Some(foreign(name)),
+                ThunkKind::Sort(_)
+                | ThunkKind::Dot(_)
+                | ThunkKind::Convolution(_)
+                | ThunkKind::TopK(_)
+                | ThunkKind::LibraryFusion(_)
+                | ThunkKind::RngGetAndUpdateState { .. } => Some(format!(
+                    "a `{}` thunk, which runs on CPUs only",
+                    thunk.kind.name()
+                )),
+            };
+            if let Some(what) = what {
+                let message = format!("the program has {what}");
+                return Err(Diagnostic::unsupported(codes::LOAD, message)
+                    .at(Location::Path(format!("`{}`", thunk.origin))));
+            }
+            pending.extend(thunk.kind.nested());
+        }
+    }
+    Ok(())
+}
+
+/// What a thunk of another producer needs.
+fn foreign(name: &str) -> String {
+    let library = match name {
+        "triangular-solve" => "cuBLAS",
+        "cublas-lt-matmul" => "cuBLASLt",
+        "cudnn" | "norm" | "convolution" | "convolution-reorder" => "cuDNN",
+        "select-k" => "RAFT",
+        _ => return format!("a `{name}` thunk, which needs its producer's runtime"),
+    };
+    format!("a `{name}` thunk, which needs {library}; this loader does not open it")
+}
+
+/// Whether a kernel may read beyond its buffers.
+fn any_overreads(thunks: &ThunkSequence) -> bool {
+    thunks.0.iter().any(|thunk| {
+        let own = matches!(&thunk.kind, ThunkKind::Kernel(kernel) if kernel.passing.overreads);
+        own || thunk.kind.nested().into_iter().any(any_overreads)
+    })
+}
+
+/// What kernels of XLA read before it is written, and do not use, added to `found`: the word around
+/// an element smaller than a byte, and the rest of the unit in which a buffer ends.
+fn read_unused(
+    thunks: &ThunkSequence,
+    allocs: &Arena<AllocId, Allocation>,
+    found: &mut Vec<Slice>,
+) {
+    for thunk in &thunks.0 {
+        if let ThunkKind::Kernel(kernel) = &thunk.kind {
+            let packed = kernel.results.iter().filter(|r| r.shape.ty.is_sub_byte());
+            found.extend(packed.map(|result| result.slice));
+            for shaped in kernel.args.iter().chain(&kernel.results) {
+                let slice = shaped.slice;
+                let end = slice.offset + slice.size;
+                let rest = end
+                    .next_multiple_of(UNIT as u64)
+                    .min(allocs[slice.alloc].size.0);
+                found.push(Slice {
+                    offset: end,
+                    size: rest.saturating_sub(end),
+                    ..slice
+                });
+            }
+        }
+        for nested in thunk.kind.nested() {
+            read_unused(nested, allocs, found);
+        }
+    }
+}
+
+/// cuBLASLt, when a thunk needs it.
+fn library_for(thunks: &ThunkSequence, device: &Device) -> Result<Option<Library>> {
+    let mut pending = vec![thunks];
+    while let Some(sequence) = pending.pop() {
+        for thunk in &sequence.0 {
+            if let ThunkKind::Gemm(gemm) = &thunk.kind {
+                let at = |error: Box<Diagnostic>| {
+                    let needs = format!("the program has a `{}` thunk, which needs it", gemm.name);
+                    error
+                        .note(needs)
+                        .at(Location::Path(format!("`{}`", thunk.origin)))
+                };
+                if device.is_simulated() {
+                    let message = "cuBLASLt does not run on a simulated device";
+                    return Err(at(Diagnostic::unsupported(codes::LOAD, message)));
+                }
+                return Library::open().map(Some).map_err(at);
+            }
+            pending.extend(thunk.kind.nested());
+        }
+    }
+    Ok(None)
+}
+
+/// Allows each kernel the shared memory of its largest launch.
+fn reserve_shared_memory(
+    device: &Device,
+    thunks: &ThunkSequence,
+    kernels: &IdMap<KernelId, Option<Function>>,
+) -> Result<()> {
+    let mut wanted: BTreeMap<KernelId, u32> = BTreeMap::new();
+    let mut pending = vec![thunks];
+    while let Some(sequence) = pending.pop() {
+        for thunk in &sequence.0 {
+            if let ThunkKind::Kernel(KernelThunk { kernel, launch, .. }) = &thunk.kind {
+                let most = wanted.entry(*kernel).or_default();
+                *most = launch.shared_bytes.max(*most);
+            }
+            pending.extend(thunk.kind.nested());
+        }
+    }
+    for (kernel, bytes) in wanted {
+        let function = kernels[kernel];
+        if let (Some(function), true) = (function, bytes > 0) {
+            steps::allow_shared_memory(device, function, bytes)?;
+        }
+    }
+    Ok(())
+}

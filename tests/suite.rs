@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use conformance::Case;
 use conformance::qemu;
+use conformance::simulated;
 use libtest_mimic::Arguments;
 use libtest_mimic::Failed;
 use libtest_mimic::Trial;
@@ -68,13 +69,18 @@ fn main() {
                     run_emulated(&emulated)
                 }));
             }
+            let simulated = Arc::clone(&case);
             trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));
             trials.push(expecting(&skips, "native", &name, move || {
                 run_native(&native)
             }));
+            trials.push(expecting(&skips, "sim", &name, move || {
+                run_simulated(&simulated)
+            }));
         }
     }
     trials.extend(plans::trials());
+    trials.extend(conformance::mutations::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
@@ -158,15 +164,19 @@ fn failed(diagnostic: Box<Diagnostic>) -> Failed {
     diagnostic.to_string().into()
 }
 
-/// Compiles, writes the bundle and reads it.
-fn build(module: Module, cpu: &str) -> Result<Executable, Failed> {
-    let request = TargetRequest {
-        cpu: Some(cpu.to_owned()),
+fn cpu(name: &str) -> TargetRequest {
+    TargetRequest {
+        cpu: Some(name.to_owned()),
         ..TargetRequest::default()
-    };
+    }
+}
+
+/// Compiles, writes the bundle and reads it.
+fn build(module: Module, target: &TargetRequest) -> Result<Executable, Failed> {
     let options = CompileOptions {
         jobs: 1,
-        ..CompileOptions::new(targets::resolve(&request).map_err(failed)?)
+        assembler: compile::Assembler::None,
+        ..CompileOptions::new(targets::resolve(target).map_err(failed)?)
     };
     let compiled = compile::build(module, &options, &mut Unobserved).map_err(failed)?;
     let executable = compiled.executable.ok_or("no executable")?;
@@ -179,9 +189,13 @@ fn run_native(case: &Case) -> Result<(), Failed> {
     let module = read(&case.dir.join("program.pb"))?;
     let inputs = case.inputs(&module)?;
     let result_shape = module.entry_layout().result;
-    let executable = build(module, "native")?;
+    let executable = build(module, &cpu("native"))?;
     let threads = Some(2);
-    let loaded = Loaded::new(&executable, &LoadOptions { threads }).map_err(failed)?;
+    let options = LoadOptions {
+        threads,
+        ..LoadOptions::default()
+    };
+    let loaded = Loaded::new(&executable, &options).map_err(failed)?;
     let leaves = loaded.run(&inputs).map_err(failed)?;
     let result = unflatten(&result_shape, &mut leaves.into_iter());
     Ok(case.check(&result.ok_or("too few results")?)?)
@@ -192,12 +206,31 @@ fn run_emulated(case: &Case) -> Result<(), Failed> {
     let module = read(&case.dir.join("program.pb"))?;
     let inputs = case.inputs(&module)?;
     let result_shape = module.entry_layout().result;
-    let executable = build(module, qemu::CPU)?;
+    let executable = build(module, &cpu(qemu::CPU))?;
     let findings = executable::check::check(&executable);
     if let Some(first) = findings.into_iter().next() {
         return Err(failed(Box::new(first)));
     }
     let leaves = qemu::run(&executable, &leaves(&inputs))?;
+    let result = unflatten(&result_shape, &mut leaves.into_iter());
+    Ok(case.check(&result.ok_or("too few results")?)?)
+}
+
+/// Compiles for a GPU and runs what the bundle holds on a simulated one.
+fn run_simulated(case: &Case) -> Result<(), Failed> {
+    let module = read(&case.dir.join("program.pb"))?;
+    let inputs = case.inputs(&module)?;
+    let result_shape = module.entry_layout().result;
+    let target = TargetRequest {
+        name: Some(simulated::target()),
+        ..TargetRequest::default()
+    };
+    let executable = build(module, &target)?;
+    let findings = executable::check::check(&executable);
+    if let Some(first) = findings.into_iter().next() {
+        return Err(failed(Box::new(first)));
+    }
+    let leaves = simulated::run(&executable, &leaves(&inputs))?;
     let result = unflatten(&result_shape, &mut leaves.into_iter());
     Ok(case.check(&result.ok_or("too few results")?)?)
 }

@@ -2,8 +2,10 @@
 
 pub mod bundles;
 pub mod check;
+pub mod mutations;
 pub mod qemu;
 pub mod recipe;
+pub mod simulated;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,66 @@
+//! Running CUDA programs on simulated devices with every check on.
+//!
+//! Each trial has a device of its own, so that a fault stays in its trial.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use libtest_mimic::Failed;
+use xla_aot::base::Diagnostic;
+use xla_aot::executable::Executable;
+use xla_aot::literal::ArrayLiteral;
+use xla_aot::runtime::cuda::Api;
+use xla_aot::runtime::cuda::Device;
+use xla_aot::runtime::cuda::program::Program;
+use xla_aot::simulator::driver::Request;
+
+/// Devices, at least as many as trials that run at the same time.
+const DEVICES: u32 = 64;
+
+/// Devices that no trial has.
+static FREE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static NEXT: Mutex<u32> = Mutex::new(0);
+
+/// The GPU: `XLA_AOT_SIM_TARGET`, or one with all kinds of instructions that the compiler emits.
+pub fn target() -> String {
+    std::env::var("XLA_AOT_SIM_TARGET").unwrap_or_else(|_| "h100_sxm".to_owned())
+}
+
+/// A device for one trial.
+struct Lease(u32);
+
+impl Lease {
+    fn take() -> Self {
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Self(free.unwrap_or_else(|| {
+            let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+            *next += 1;
+            *next - 1
+        }))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        FREE.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(self.0);
+    }
+}
+
+/// The array leaves of the result.
+pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>, Failed> {
+    let failed = |diagnostic: Box<Diagnostic>| Failed::from(diagnostic.to_string());
+    let request = Request {
+        target: Some(target()),
+        devices: Some(DEVICES as usize),
+        stats: false,
+    };
+    let api = Api::simulator(&request).map_err(failed)?;
+    let lease = Lease::take();
+    let device = Device::open(api, lease.0).map_err(failed)?;
+    let program = Program::load(executable, &device).map_err(failed)?;
+    let mut bound = program.bind(inputs).map_err(failed)?;
+    bound.execute().map_err(failed)?;
+    bound.outputs().map_err(failed)
+}

@@ -37,11 +37,13 @@ use xla_aot::driver::targets::TargetRequest;
 use xla_aot::eval;
 use xla_aot::executable;
 use xla_aot::executable::Executable;
+use xla_aot::hlo;
 use xla_aot::hlo::Module;
 use xla_aot::runtime::LoadOptions;
 use xla_aot::runtime::Loaded;
 use xla_aot::runtime::loaded::leaves;
 use xla_aot::runtime::loaded::unflatten;
+use xla_aot::shape::ArrayShape;
 use xla_aot::wire;
 
 /// Of programs other than models, one in so many is run under emulation.
@@ -230,7 +232,28 @@ fn run_simulated(case: &Case) -> Result<(), Failed> {
     if let Some(first) = findings.into_iter().next() {
         return Err(failed(Box::new(first)));
     }
+    check_root(&executable)?;
     let leaves = simulated::run(&executable, &leaves(&inputs))?;
     let result = unflatten(&result_shape, &mut leaves.into_iter());
     Ok(case.check(&result.ok_or("too few results")?)?)
+}
+
+/// The root of the module in a GPU bundle has the caller's shape: XLA's client goes by it.
+fn check_root(executable: &Executable) -> Result<(), Failed> {
+    let module = wire::hlo::decode_module_with_config(&executable.hlo).map_err(failed)?;
+    hlo::verify::check(&module).map_err(failed)?;
+    let root = module.program_shape(module.entry).result;
+    let wanted = &executable.signature.program.result;
+    let pairs = root.leaves().into_iter().zip(wanted.leaves());
+    for ((at, root), (_, wanted)) in pairs {
+        let arrays = root.as_array().zip(wanted.as_array());
+        let same = arrays.is_none_or(|(a, b)| {
+            let order = |array: &ArrayShape| array.layout_or_default().minor_to_major;
+            a.ty == b.ty && a.dims == b.dims && order(a) == order(b)
+        });
+        if !same {
+            return Err(format!("the root has {root} at {at:?}, the caller sees {wanted}").into());
+        }
+    }
+    Ok(())
 }

@@ -451,7 +451,10 @@ fn assemble(
         kernels: kernels.collect(),
         images: code.images,
         logical: program.logical,
-        hlo: wire::hlo::encode_module_with_config(&module),
+        hlo: match target.gpu() {
+            Some(_) => wire::hlo::encode_module_for_caller(&module),
+            None => wire::hlo::encode_module_with_config(&module),
+        },
         replicas: options.replicas.max(1),
         partitions: options.partitions.max(1),
     };

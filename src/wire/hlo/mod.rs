@@ -11,6 +11,7 @@ mod encode;
 mod encode_op;
 mod mesh;
 mod printed;
+mod result;
 
 use prost::Message;
 
@@ -77,7 +78,18 @@ pub fn encode_module(module: &Module) -> Vec<u8> {
 /// The serialized `xla.HloModuleProtoWithConfig` of a module, with all that loaders insist on:
 /// program shape, entry layout, device counts, and the element size of packed arrays.
 pub fn encode_module_with_config(module: &Module) -> Vec<u8> {
+    with_config(module, encode::encode(module))
+}
+
+/// As [`encode_module_with_config`], with a root of the shape that the entry's caller sees, as
+/// XLA's GPU client wants it.
+pub fn encode_module_for_caller(module: &Module) -> Vec<u8> {
     let mut hlo_module = encode::encode(module);
+    result::give_result(&mut hlo_module, &module.entry_layout().result);
+    with_config(module, hlo_module)
+}
+
+fn with_config(module: &Module, mut hlo_module: pb::HloModuleProto) -> Vec<u8> {
     encode::mark_module(&mut hlo_module);
     pb::HloModuleProtoWithConfig {
         hlo_module: Some(hlo_module),

@@ -4,6 +4,9 @@
 //! description says, runs its PTX on them, and reads what the checks found on stderr. The settings
 //! come from the environment; see `settings.rs`.
 //!
+//! The same library answers as the CUDA runtime and as the management library, for programs that
+//! open it as `libcudart.so.12` and `libnvidia-ml.so.1`: links to one file are one library.
+//!
 //! What holds everywhere:
 //! - Handles are numbers that are looked up, never pointers that are followed, so a stale one is an
 //!   error.

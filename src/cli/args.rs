@@ -254,7 +254,8 @@ pub struct ToleranceArgs {
 #[cfg(feature = "loader")]
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
-    /// Device: `cpu`, `cuda:N` for a GPU by its number, or `sim:TARGET` for a simulated GPU
+    /// Device: `cpu`, `cuda:N` for a GPU by its number, or `sim:TARGET` for a simulated GPU,
+    /// `sim` for one that the bundle fits
     /// (default: what the bundle is for, on this machine)
     #[arg(
         long,

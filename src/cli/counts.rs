@@ -58,15 +58,15 @@ fn table(launches: &[Value]) -> String {
         "launches",
         "warp instr",
         "traffic KiB",
-        "used",
+        "asked",
         "conflicts",
         "flops",
         "occup",
         "bound by"
     );
     for (name, kernel) in rows {
-        // The part of the sectors moved that lanes asked for.
-        let used = match kernel.sectors {
+        // What lanes asked for, of what moved; over 100% where lanes share elements.
+        let asked = match kernel.sectors {
             0 => "-".to_owned(),
             sectors => format!(
                 "{:.0}%",
@@ -79,7 +79,7 @@ fn table(launches: &[Value]) -> String {
             kernel.launches,
             kernel.warp_instructions,
             (kernel.sectors * 32) as f64 / 1024.0,
-            used,
+            asked,
             kernel.bank_conflicts,
             kernel.flops,
             100.0 * kernel.occupancy,

@@ -101,12 +101,17 @@ fn keep_apart<'a>(
 /// `xla-aot run`
 #[cfg(feature = "loader")]
 pub fn run(args: &Run, context: &Context) -> Outcome {
+    use crate::driver::run::DeviceChoice;
     use crate::driver::run::LoadOptions;
     use crate::driver::run::Session;
     let name = files::shown(&args.bundle);
     let read = args.input.iter().chain(&args.expect).chain([&args.bundle]);
     keep_apart(args.output.as_deref(), read, context)?;
     let bundle = files::read(&args.bundle)?;
+    if args.stats && !matches!(args.device.device, DeviceChoice::Simulated(_)) {
+        let message = "--stats: only a simulated GPU counts; name one with --device sim:TARGET";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let options = LoadOptions {
         counts: args.stats,
         ..args.device.options()?

@@ -71,6 +71,8 @@ fn devices_that_do_not_fit_are_refused() {
         "`x` is not the number of a device",
     );
     let cpu = Room::compiled();
+    let run = ["run", "add.xla", "-i", "x.npy", "-i", "y.npy", "--stats"];
+    expect(&cpu.run(&run), 2, "only a simulated GPU counts");
     let wrong = run_on(&cpu, "sim", &[]);
     assert!(
         [1, 3].contains(&wrong.status.code().unwrap()),

@@ -37,6 +37,7 @@ use xla_aot::driver::targets::TargetRequest;
 use xla_aot::eval;
 use xla_aot::executable;
 use xla_aot::executable::Executable;
+use xla_aot::front;
 use xla_aot::hlo;
 use xla_aot::hlo::Module;
 use xla_aot::runtime::LoadOptions;
@@ -58,6 +59,12 @@ fn main() {
         .collect();
     trials.extend(conformance::bundles::trials(&cases));
     for (number, (name, case)) in cases.into_iter().enumerate() {
+        for form in case.texts() {
+            let stem = form.file_stem().unwrap().to_string_lossy().into_owned();
+            trials.push(Trial::test(format!("text/{name}/{stem}"), move || {
+                read_and_print(&form)
+            }));
+        }
         let planned = Arc::clone(&case);
         trials.push(expecting(&skips, "plan", &name, move || {
             plans::plan(read(&planned.dir.join("program.pb"))?)
@@ -153,6 +160,24 @@ fn cases() -> Vec<(String, Case)> {
 fn read(path: &Path) -> Result<Module, Failed> {
     let bytes = fs::read(path)?;
     wire::hlo::decode_any(&bytes).map_err(|d| Failed::from(d.to_string()))
+}
+
+/// HLO text and the proto beside it are read and verified; what is printed of them reads back equal.
+fn read_and_print(text: &Path) -> Result<(), Failed> {
+    let from_text = front::hlo_text::parse(&fs::read_to_string(text)?).map_err(failed)?;
+    for module in [from_text, read(&text.with_extension("pb"))?] {
+        hlo::verify::check(&module).map_err(failed)?;
+        let printed = hlo::print::module(&module);
+        let again = front::hlo_text::parse(&printed).map_err(failed)?;
+        hlo::verify::check(&again).map_err(failed)?;
+        if hlo::print::module(&again) != printed {
+            return Err(format!("another module was read back from\n{printed}").into());
+        }
+        if wire::hlo::encode_module(&again) != wire::hlo::encode_module(&module) {
+            return Err(format!("the proto changed on the way through\n{printed}").into());
+        }
+    }
+    Ok(())
 }
 
 fn evaluate(case: &Case) -> Result<(), Failed> {

@@ -51,6 +51,17 @@ impl Case {
         cases
     }
 
+    /// Every HLO text of the case that has a proto beside it.
+    pub fn texts(&self) -> Vec<PathBuf> {
+        let is_text = |path: &PathBuf| {
+            path.extension().is_some_and(|e| e == "hlo") && path.with_extension("pb").is_file()
+        };
+        sorted_entries(&self.dir)
+            .into_iter()
+            .filter(is_text)
+            .collect()
+    }
+
     /// Whether inputs come from recipes, which is the mark of programs of real size.
     pub fn is_large(&self) -> bool {
         self.kind == "big" || self.kind == "bench"

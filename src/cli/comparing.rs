@@ -20,7 +20,7 @@ pub fn read_arrays(paths: &[PathBuf]) -> Outcome<Vec<ArrayFile>> {
     let files = paths.iter().map(|path| {
         Ok(ArrayFile {
             name: files::shown(path),
-            bytes: files::read(path)?,
+            content: files::open_arrays(path)?,
         })
     });
     files.collect()

@@ -1,4 +1,4 @@
-//! Files: read whole, written beside and renamed, so that an output is there in full or not at all.
+//! Files: read whole (arrays apart), written beside and renamed, so that an output is there in full or not at all.
 
 use std::io::IsTerminal;
 use std::io::Read;
@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use crate::base::diag::io_reason;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
+use crate::driver::arrays::Content;
 
 /// Largest input: what a proto can be.
 const MAX_INPUT: u64 = 2 << 30;
@@ -99,6 +100,16 @@ pub fn read(path: &Path) -> Outcome<Vec<u8>> {
         return Err(Failure::File(message));
     }
     Ok(bytes)
+}
+
+/// An array file: left on disk where it can be read from any position, else read whole.
+pub fn open_arrays(path: &Path) -> Outcome<Content> {
+    if is_standard(path) || !path.is_file() {
+        return Ok(Content::Bytes(read(path)?));
+    }
+    let opened = std::fs::File::open(path);
+    let opened = opened.map_err(|e| Failure::File(format!("cannot read `{}`: {e}", shown(path))));
+    Ok(Content::File(opened?))
 }
 
 /// Writes to standard output; `binary` content is not sent to a terminal.

@@ -1,5 +1,11 @@
 //! Array files in and out: which array of which file is which input, and results under their names.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::io::Cursor;
+use std::io::Read;
+use std::io::Seek;
+
 use crate::base::Diagnostic;
 use crate::base::Location;
 use crate::base::Result;
@@ -10,16 +16,68 @@ use crate::literal::compare;
 use crate::literal::compare::Tolerance;
 use crate::literal::npy;
 use crate::literal::npy::NpyArray;
+use crate::literal::npy::NpzArrays;
 use crate::shape::ArrayShape;
 use crate::shape::Shape;
 
-/// The content of an `.npz` or `.npy` file.
-#[derive(Clone, Debug)]
+/// An `.npz` or `.npy` file.
+#[derive(Debug)]
 pub struct ArrayFile {
     /// What to call it in messages.
     pub name: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
+    /// Where its bytes are.
+    pub content: Content,
+}
+
+/// Where the bytes of a file are.
+#[derive(Debug)]
+pub enum Content {
+    /// On disk, at any position: archives are read member by member.
+    File(File),
+    /// In memory.
+    Bytes(Vec<u8>),
+}
+
+/// What an archive is read from.
+trait Source: Read + Seek {}
+
+impl<T: Read + Seek> Source for T {}
+
+impl ArrayFile {
+    /// The content from its start, and whether it is an archive.
+    fn open(&self) -> Result<(Box<dyn Source + '_>, bool)> {
+        let mut source: Box<dyn Source> = match &self.content {
+            Content::File(file) => Box::new(BufReader::new(file)),
+            Content::Bytes(bytes) => Box::new(Cursor::new(bytes)),
+        };
+        let mut start = Vec::new();
+        let sniffed = source
+            .rewind()
+            .and_then(|()| source.by_ref().take(4).read_to_end(&mut start))
+            .and_then(|_| source.rewind());
+        sniffed.map_err(|e| unreadable(&e))?;
+        Ok((source, npy::is_npz(&start)))
+    }
+
+    fn arrays(&self) -> Result<Arrays> {
+        let (mut source, is_archive) = self.open()?;
+        if is_archive {
+            return Ok(Arrays::Named(npy::read_npz(source)?));
+        }
+        let mut bytes = Vec::new();
+        source.read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
+        Ok(Arrays::Single(NpyArray::read(bytes)?))
+    }
+}
+
+/// What a file holds.
+enum Arrays {
+    Named(NpzArrays),
+    Single(NpyArray),
+}
+
+fn unreadable(error: &std::io::Error) -> Box<Diagnostic> {
+    Diagnostic::error(codes::ARRAY_FILE, format!("cannot read: {error}"))
 }
 
 /// The form results are written in.
@@ -51,20 +109,22 @@ pub fn read(
     let mut slots: Vec<Option<NpyArray>> = vec![None; shapes.len()];
     for file in files {
         let at = |e: Box<Diagnostic>| e.or_at(|| Location::Path(file.name.clone()));
-        if npy::is_npz(&file.bytes) {
-            for (name, array) in npy::read_npz(&file.bytes).map_err(at)? {
-                let number = name
-                    .strip_prefix(prefix)
-                    .and_then(|n| n.parse::<usize>().ok());
-                let slot = number.and_then(|n| slots.get_mut(n));
-                let slot = slot.ok_or_else(|| at(left_over(&name, prefix, shapes.len())))?;
+        match file.arrays().map_err(at)? {
+            Arrays::Named(arrays) => {
+                for (name, array) in arrays {
+                    let number = name
+                        .strip_prefix(prefix)
+                        .and_then(|n| n.parse::<usize>().ok());
+                    let slot = number.and_then(|n| slots.get_mut(n));
+                    let slot = slot.ok_or_else(|| at(left_over(&name, prefix, shapes.len())))?;
+                    *slot = Some(array);
+                }
+            }
+            Arrays::Single(array) => {
+                let slot = slots.iter_mut().find(|slot| slot.is_none());
+                let slot = slot.ok_or_else(|| at(left_over("the array", prefix, shapes.len())))?;
                 *slot = Some(array);
             }
-        } else {
-            let array = NpyArray::read(&file.bytes).map_err(at)?;
-            let slot = slots.iter_mut().find(|slot| slot.is_none());
-            let slot = slot.ok_or_else(|| at(left_over("the array", prefix, shapes.len())))?;
-            *slot = Some(array);
         }
     }
     let pairs = slots.into_iter().zip(shapes).enumerate();
@@ -75,7 +135,7 @@ pub fn read(
                 let message = format!("`{name}`, {}, is missing", describe(shape));
                 Diagnostic::error(codes::INPUT_MISMATCH, message)
             })?;
-            array.to_literal(&name, shape)
+            array.into_literal(&name, shape)
         })
         .collect()
 }
@@ -199,7 +259,7 @@ mod tests {
     fn file(name: &str, bytes: Vec<u8>) -> ArrayFile {
         ArrayFile {
             name: name.to_owned(),
-            bytes,
+            content: Content::Bytes(bytes),
         }
     }
 
@@ -228,7 +288,7 @@ mod tests {
     fn results_are_named() {
         let value = ArrayLiteral::zeros(ArrayShape::new(PrimitiveType::BF16, [3]));
         let archive = write(&[value.clone(), value.clone()], ArrayFormat::Npz).unwrap();
-        let arrays = npy::read_npz(&archive).unwrap();
+        let arrays = npy::read_npz(Cursor::new(archive)).unwrap();
         assert_eq!(arrays.keys().collect::<Vec<_>>(), ["out0", "out1"]);
         assert!(write(&[value.clone(), value.clone()], ArrayFormat::Npy).is_err());
         assert!(npy::is_npy(&write(&[value], ArrayFormat::Npy).unwrap()));

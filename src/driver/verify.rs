@@ -22,7 +22,7 @@ use crate::literal::compare::Tolerance;
 use crate::target::HostInfo;
 
 /// What to verify.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct VerifyRequest {
     /// Inputs to run on.
     pub inputs: Vec<ArrayFile>,

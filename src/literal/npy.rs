@@ -1,14 +1,15 @@
-//! Array files: `.npy` (versions 1 to 3) and `.npz`, read and written in memory.
+//! Array files: `.npy` (versions 1 to 3) and `.npz`, read member by member and written in memory.
 //!
 //! A [`NpyArray`] is what a file holds: bytes in C order, little-endian, under one of NumPy's plain
 //! dtypes. Element types NumPy lacks are stored as bits: bf16 as `u2`; f8, f6 and f4 kinds as `u1`,
 //! one element a byte; s4, s2, s1 as `i1` and u4, u2, u1 as `u1` holding the value; pred as `b1`.
 //! Raw `V1` and `V2` (what `ml_dtypes` writes) are read too. Format: NumPy's NEP 1.
-//! No file is touched here; reading needs memory in proportion to the input.
+//! Reading needs memory for the arrays and one member.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::io::Read;
+use std::io::Seek;
 use std::io::Write;
 
 use crate::base::Diagnostic;
@@ -101,9 +102,9 @@ impl NpyArray {
     ///
     /// # Errors
     /// `XA8002` when the bytes are not one, or hold objects or records.
-    pub fn read(bytes: &[u8]) -> Result<Self> {
-        let (header, data) = split_header(bytes)?;
-        let header = Header::parse(header)?;
+    pub fn read(mut bytes: Vec<u8>) -> Result<Self> {
+        let (header, data) = split_header(&bytes)?;
+        let (header, data_length) = (Header::parse(header)?, data.len());
         let mut count = Some(1usize);
         for &dim in &header.dims {
             count = count.and_then(|c| c.checked_mul(dim));
@@ -112,19 +113,18 @@ impl NpyArray {
             count = Some(0);
         }
         let size = count.and_then(|c| c.checked_mul(header.width));
-        if size.is_none_or(|size| size != data.len()) {
+        if size != Some(data_length) {
             return Err(bad(format!(
-                "the file holds {} bytes of elements, its header describes `{}` of {:?}",
-                data.len(),
-                header.descr,
-                header.dims
+                "the file holds {data_length} bytes of elements, its header describes `{}` of {:?}",
+                header.descr, header.dims
             )));
         }
+        bytes.drain(..bytes.len() - data_length);
         let mut array = Self {
             kind: header.kind,
             width: header.width,
             dims: header.dims,
-            data: data.to_vec(),
+            data: bytes,
         };
         if header.big_endian {
             array.swap_bytes();
@@ -184,7 +184,7 @@ impl NpyArray {
     ///
     /// # Errors
     /// `XA8001` when the dtype or the dimensions are not the shape's.
-    pub fn to_literal(&self, name: &str, shape: &ArrayShape) -> Result<ArrayLiteral> {
+    pub fn into_literal(mut self, name: &str, shape: &ArrayShape) -> Result<ArrayLiteral> {
         let dims_fit = self.dims.as_slice() == shape.dims.as_slice();
         let width_fits = self.width == shape.ty.byte_width();
         let kind_fits = match (self.kind, storage(shape.ty)) {
@@ -213,9 +213,8 @@ impl NpyArray {
                 kind.letter()
             )));
         }
-        let mut data = self.data.clone();
-        canonicalize(shape.ty, &mut data);
-        Ok(ArrayLiteral::new(shape.clone(), data))
+        canonicalize(shape.ty, &mut self.data);
+        Ok(ArrayLiteral::new(shape.clone(), self.data))
     }
 
     /// The value as a file stores it.
@@ -416,8 +415,8 @@ fn from_fortran(dims: &[usize], width: usize, data: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// `XA8002` when the archive or a member cannot be read.
-pub fn read_npz(bytes: &[u8]) -> Result<NpzArrays> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes))
+pub fn read_npz(archive: impl Read + Seek) -> Result<NpzArrays> {
+    let mut archive = zip::ZipArchive::new(archive)
         .map_err(|e| bad(format!("cannot read the `.npz` archive: {e}")))?;
     let mut arrays = NpzArrays::new();
     for i in 0..archive.len() {
@@ -433,7 +432,7 @@ pub fn read_npz(bytes: &[u8]) -> Result<NpzArrays> {
             .read_to_end(&mut content)
             .map_err(|e| bad(format!("cannot read member `{file_name}`: {e}")))?;
         let array =
-            NpyArray::read(&content).map_err(|e| e.or_at(|| Location::Path(file_name.clone())))?;
+            NpyArray::read(content).map_err(|e| e.or_at(|| Location::Path(file_name.clone())))?;
         arrays.insert(name.to_owned(), array);
     }
     Ok(arrays)
@@ -489,12 +488,12 @@ mod tests {
             "{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }",
             &[1, 4, 2, 5, 3, 6],
         );
-        assert_eq!(NpyArray::read(&bytes).unwrap().data, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(NpyArray::read(bytes).unwrap().data, [1, 2, 3, 4, 5, 6]);
         let bytes = npy(
             "{'descr': '|i1', 'fortran_order': True, 'shape': (9223372036854775807, 4, 0), }",
             &[],
         );
-        assert!(NpyArray::read(&bytes).unwrap().data.is_empty());
+        assert!(NpyArray::read(bytes).unwrap().data.is_empty());
     }
 
     #[test]
@@ -503,7 +502,7 @@ mod tests {
             "{'shape': (1,), 'fortran_order': False, 'descr': '>c8'}",
             &[0x3f, 0x80, 0, 0, 0x40, 0, 0, 0],
         );
-        let array = NpyArray::read(&bytes).unwrap();
+        let array = NpyArray::read(bytes).unwrap();
         assert_eq!(array.data, [0, 0, 0x80, 0x3f, 0, 0, 0, 0x40]);
     }
 
@@ -521,10 +520,10 @@ mod tests {
             };
             let bytes = array.write();
             assert_eq!((bytes.len() - array.data.len()) % 64, 0);
-            assert_eq!(NpyArray::read(&bytes).unwrap(), array);
+            assert_eq!(NpyArray::read(bytes).unwrap(), array);
             let npz = write_npz([("in0", &array)]).unwrap();
             assert!(is_npz(&npz));
-            assert_eq!(read_npz(&npz).unwrap()["in0"], array);
+            assert_eq!(read_npz(Cursor::new(npz)).unwrap()["in0"], array);
         }
     }
 
@@ -536,7 +535,8 @@ mod tests {
             dims: vec![2],
             data: data.to_vec(),
         };
-        let literal = |array: &NpyArray, ty| array.to_literal("in0", &ArrayShape::new(ty, [2]));
+        let literal =
+            |array: &NpyArray, ty| array.clone().into_literal("in0", &ArrayShape::new(ty, [2]));
         let bf16 = raw(NpyKind::Raw, 2, &[0x80, 0x3f, 0, 0x40]);
         assert_eq!(
             literal(&bf16, PrimitiveType::BF16).unwrap().bytes(),
@@ -560,7 +560,7 @@ mod tests {
             &[0; 4],
         );
         for end in 0..good.len() {
-            assert!(NpyArray::read(&good[..end]).is_err());
+            assert!(NpyArray::read(good[..end].to_vec()).is_err());
         }
         for header in [
             "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
@@ -570,8 +570,8 @@ mod tests {
             "{'descr': '<f4', 'shape': (1,), }",
             "{é",
         ] {
-            assert!(NpyArray::read(&npy(header, &[0; 4])).is_err(), "{header}");
+            assert!(NpyArray::read(npy(header, &[0; 4])).is_err(), "{header}");
         }
-        assert!(read_npz(b"PK\x03\x04").is_err());
+        assert!(read_npz(Cursor::new(b"PK\x03\x04")).is_err());
     }
 }

@@ -8,6 +8,7 @@ pub mod recipe;
 pub mod simulated;
 
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -71,7 +72,7 @@ impl Case {
     pub fn inputs(&self, module: &Module) -> Result<Vec<Literal>, String> {
         let specs = self.spec["inputs"].as_array().cloned().unwrap_or_default();
         let stored = match fs::read(self.dir.join("inputs.npz")) {
-            Ok(bytes) => read_npz(&bytes).map_err(|d| d.to_string())?,
+            Ok(bytes) => read_npz(Cursor::new(bytes)).map_err(|d| d.to_string())?,
             Err(_) => Default::default(),
         };
         let mut leaves = Vec::new();
@@ -81,7 +82,10 @@ impl Case {
                 array_shape(spec)?,
             );
             let literal = match stored.get(name) {
-                Some(array) => array.to_literal(name, &shape).map_err(|d| d.to_string())?,
+                Some(array) => array
+                    .clone()
+                    .into_literal(name, &shape)
+                    .map_err(|d| d.to_string())?,
                 None => recipe::make(&spec["gen"], &shape)?,
             };
             leaves.push(Literal::Array(literal));
@@ -100,7 +104,7 @@ impl Case {
         let mut leaves = Vec::new();
         flatten(result, &mut leaves);
         let expected = match fs::read(self.dir.join("expected.npz")) {
-            Ok(bytes) => read_npz(&bytes).map_err(|d| d.to_string())?,
+            Ok(bytes) => read_npz(Cursor::new(bytes)).map_err(|d| d.to_string())?,
             Err(_) => Default::default(),
         };
         let specs = self.spec["outputs"].as_array().cloned().unwrap_or_default();
@@ -122,7 +126,12 @@ impl Case {
                 ));
             }
             let want = match expected.get(name) {
-                Some(array) => Some(array.to_literal(name, &shape).map_err(|d| d.to_string())?),
+                Some(array) => Some(
+                    array
+                        .clone()
+                        .into_literal(name, &shape)
+                        .map_err(|d| d.to_string())?,
+                ),
                 None => None,
             };
             check::output(&spec["tolerance"], got, want.as_ref())

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking and may talk"
 )]
 
+#[path = "cli/damages.rs"]
+mod damages;
 #[path = "cli/devices.rs"]
 mod devices;
 

@@ -90,6 +90,7 @@ fn main() {
     }
     trials.extend(plans::trials());
     trials.extend(conformance::mutations::trials());
+    trials.extend(conformance::loader::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 

@@ -1,5 +1,6 @@
 //! Whether a bundle can run on a host: processor family and features, GPU capability, driver.
 
+use crate::base::ByteSize;
 use crate::bundle::Bundle;
 use crate::executable::Code;
 use crate::executable::TargetNeeds;
@@ -10,24 +11,9 @@ use crate::target::ptx::driver_for_capability;
 use crate::target::ptx::driver_for_ptx;
 use crate::target::triple::family_of_arch;
 
-/// A reason why a bundle cannot run on a host, or may not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// What the bundle needs and the host lacks, as a sentence without a full stop.
-    pub message: String,
-    /// Whether it cannot run at all; otherwise it may.
-    pub is_fatal: bool,
-}
-
-fn fatal(message: String) -> Reason {
-    Reason {
-        message,
-        is_fatal: true,
-    }
-}
-
-/// Why the bundle cannot run on the host; nothing when it can.
-pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<Reason> {
+/// Why the bundle cannot run on the host: what it needs and the host lacks, sentences without a full
+/// stop; nothing when it can.
+pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<String> {
     match &bundle.executable.needs {
         TargetNeeds::Cpu {
             triple, features, ..
@@ -49,15 +35,15 @@ pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<Reason> {
     }
 }
 
-fn cpu_reasons(triple: &str, features: &[String], host: &HostInfo) -> Vec<Reason> {
+fn cpu_reasons(triple: &str, features: &[String], host: &HostInfo) -> Vec<String> {
     let Some(family) = family_of_arch(triple) else {
         let message = format!("the code is for `{triple}`, which this program does not run");
-        return vec![fatal(message)];
+        return vec![message];
     };
     if host.family != Some(family) {
         let here = host.family.map_or("another architecture", |f| f.name());
         let message = format!("the code is for {}, this host is {here}", family.name());
-        return vec![fatal(message)];
+        return vec![message];
     }
     let isa = Isa::of(family);
     let wanted = features.iter().filter_map(|f| f.strip_prefix('+'));
@@ -71,7 +57,7 @@ fn cpu_reasons(triple: &str, features: &[String], host: &HostInfo) -> Vec<Reason
         "the code uses {}, which this host's processor lacks",
         missing.join(", ")
     );
-    vec![fatal(message)]
+    vec![message]
 }
 
 /// What a GPU program asks of its device.
@@ -105,48 +91,75 @@ impl Capability {
     }
 }
 
-fn cuda_reasons(bundle: &Bundle, wanted: Capability, host: &HostInfo) -> Vec<Reason> {
+fn cuda_reasons(bundle: &Bundle, wanted: Capability, host: &HostInfo) -> Vec<String> {
     let mut reasons = Vec::new();
+    let here = match host.is_simulated {
+        true => "the simulated GPU",
+        false => "this host",
+    };
     match host.cuda_driver {
-        None => reasons.push(fatal("this host has no CUDA driver".to_owned())),
+        None => reasons.push(format!("{here} has no CUDA driver")),
         Some(driver) => {
             let needed = driver_needed(bundle, wanted);
             if driver < needed {
-                reasons.push(fatal(format!(
-                    "the code needs a driver of CUDA {}, this host's is of CUDA {}",
+                reasons.push(format!(
+                    "the code needs a driver of CUDA {}, {here} has one of CUDA {}",
                     dotted(needed),
                     dotted(driver)
-                )));
+                ));
             }
         }
     }
-    if !host.gpus.iter().any(|gpu| wanted.fits(gpu)) {
-        let here: Vec<String> = host
-            .gpus
-            .iter()
+    let fitting = host.gpus.iter().filter(|gpu| wanted.fits(gpu));
+    let Some(largest) = fitting.max_by_key(|gpu| gpu.memory.0) else {
+        let gpus = host.gpus.iter();
+        let gpus: Vec<String> = gpus
             .map(|gpu| format!("{} ({}.{})", gpu.name, gpu.major, gpu.minor))
             .collect();
-        let here = match here.is_empty() {
+        let gpus = match gpus.is_empty() {
             true => "no GPU".to_owned(),
-            false => here.join(", "),
+            false => gpus.join(", "),
         };
-        reasons.push(fatal(format!(
-            "the code is for capability {}, this host has {here}",
-            wanted.text()
-        )));
+        let verb = match host.is_simulated {
+            true => "is",
+            false => "has",
+        };
+        let wanted = wanted.text();
+        reasons.push(format!(
+            "the code is for capability {wanted}, {here} {verb} {gpus}"
+        ));
+        return reasons;
+    };
+    let needed = super::describe::device_bytes(&bundle.executable);
+    if largest.memory.0 < needed {
+        reasons.push(format!(
+            "the program needs {} of device memory, {} has {}",
+            ByteSize(needed),
+            largest.name,
+            largest.memory
+        ));
     }
-    let memory = host.gpus.iter().map(|gpu| gpu.memory.0).max();
-    let peak = super::describe::device_bytes(&bundle.executable);
-    if memory.is_some_and(|memory| memory < peak) {
-        reasons.push(Reason {
-            message: format!(
-                "the program needs {} of device memory",
-                crate::base::ByteSize(peak)
-            ),
-            is_fatal: false,
-        });
+    if host.is_simulated {
+        let mut images = bundle.executable.images.iter();
+        let compiled =
+            images.find(|image| !image.kernels.is_empty() && is_machine_code(&image.code));
+        if let Some(image) = compiled {
+            reasons.push(format!(
+                "the image `{}` is machine code, and {here} runs PTX; `compile --no-ptxas` leaves \
+                 the PTX in the bundle",
+                image.name
+            ));
+        }
     }
     reasons
+}
+
+/// Whether code is compiled, with no PTX beside it.
+fn is_machine_code(code: &Code) -> bool {
+    match code {
+        Code::Cubin(bytes) => bytes.starts_with(b"\x7fELF"),
+        Code::Ptx(_) | Code::Elf(_) => false,
+    }
 }
 
 fn dotted(version: i32) -> String {
@@ -177,7 +190,6 @@ fn ptx_version_of(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ByteSize;
     use crate::target::CpuFamily;
 
     #[test]
@@ -192,13 +204,9 @@ mod tests {
         let fits = features(&["+avx", "-avx2", "+prefer-256-bit", "+rdrnd", "+clzero"]);
         assert!(cpu_reasons(triple, &fits, &host).is_empty());
         let reasons = cpu_reasons(triple, &features(&["+avx2", "+fma"]), &host);
-        assert!(reasons[0].message.contains("avx2, fma"), "{reasons:?}");
+        assert!(reasons[0].contains("avx2, fma"), "{reasons:?}");
         let reasons = cpu_reasons("aarch64-linux-gnu", &[], &host);
-        assert!(
-            reasons[0]
-                .message
-                .contains("for aarch64, this host is x86_64")
-        );
+        assert!(reasons[0].contains("for aarch64, this host is x86_64"));
     }
 
     #[test]

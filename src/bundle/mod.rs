@@ -13,10 +13,10 @@ pub mod write;
 
 pub use detect::Form;
 pub use detect::is_bundle;
-pub use host_check::Reason;
 pub use host_check::host_check;
 pub use read::Bundle;
 pub use read::read;
+pub use read::rejected;
 pub use write::WriteOptions;
 pub use write::write;
 

@@ -2,6 +2,7 @@
 
 use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::base::Severity;
 use crate::base::checksum::crc64;
 use crate::base::codes;
 use crate::bundle::detect::Form;
@@ -35,10 +36,29 @@ impl Bundle {
 /// bare executable that upstream's CPU compile tool writes.
 ///
 /// # Errors
-/// `XA7001` when the bytes are no bundle, `XA1004` or `XA7002` when one is damaged (bundles of this
-/// program have a checksum that tells), `XA7003` when it
-/// holds what this reader does not know.
+/// `XA7001` when the bytes are no bundle, `XA7002` when one is damaged (bundles of this program have a
+/// checksum that tells), `XA7003` when it holds what this reader does not know. There are no others,
+/// so that whoever reads a bundle can tell it from a wrong program by the code.
 pub fn read(bytes: &[u8]) -> Result<Bundle> {
+    decode(bytes).map_err(rejected)
+}
+
+/// A finding about a part of a bundle, whatever its reader calls it, as one about the bundle.
+pub fn rejected(mut finding: Box<Diagnostic>) -> Box<Diagnostic> {
+    let is_ours = matches!(
+        finding.code,
+        codes::NOT_A_BUNDLE | codes::BUNDLE_CHECK | codes::BUNDLE_UNSUPPORTED
+    );
+    if !is_ours && finding.severity != Severity::Internal {
+        finding.code = match finding.severity {
+            Severity::Unsupported => codes::BUNDLE_UNSUPPORTED,
+            _ => codes::BUNDLE_CHECK,
+        };
+    }
+    finding
+}
+
+fn decode(bytes: &[u8]) -> Result<Bundle> {
     let parts = take_apart(bytes)?;
     let found = crc64(&parts.executable);
     if let Some(noted) = parts.outer.checksum.filter(|&noted| noted != found) {

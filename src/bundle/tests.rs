@@ -113,7 +113,7 @@ fn damaged_bundles_never_panic() {
     for executable in [samples::cpu(), samples::cuda()] {
         let bytes = write(&executable, ENVELOPE).unwrap();
         for cut in (0..bytes.len()).step_by(7) {
-            let _ = read(&bytes[..cut]);
+            assert_rejected(read(&bytes[..cut]));
         }
         let mut state = 7u64;
         for _ in 0..3000 {
@@ -121,12 +121,43 @@ fn damaged_bundles_never_panic() {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1);
             let bit = (state >> 33) as usize % (damaged.len() * 8);
             damaged[bit / 8] ^= 1 << (bit % 8);
-            if let Ok(bundle) = read(&damaged) {
-                let _ = crate::executable::check::check(&bundle.executable);
-                let _ = describe::text(&bundle);
+            match read(&damaged) {
+                Ok(bundle) => {
+                    let _ = crate::executable::check::check(&bundle.executable);
+                    let _ = describe::text(&bundle);
+                }
+                error => assert_rejected(error),
             }
         }
     }
+}
+
+/// What is wrong with a bundle is told by a code of bundles, whichever part it is in.
+fn assert_rejected(read: crate::base::Result<Bundle>) {
+    use crate::base::codes;
+    if let Err(error) = read {
+        let ours = [
+            codes::NOT_A_BUNDLE,
+            codes::BUNDLE_CHECK,
+            codes::BUNDLE_UNSUPPORTED,
+        ];
+        assert!(ours.contains(&error.code), "{error}");
+    }
+}
+
+#[test]
+fn damage_that_no_checksum_finds_is_told_as_the_bundles() {
+    // A bare executable has no checksum around it.
+    let bare = crate::wire::executable_cpu::encode(&samples::cpu()).unwrap();
+    let mut refused = 0;
+    for bit in 0..bare.len() * 8 {
+        let mut damaged = bare.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let found = read(&damaged);
+        refused += usize::from(found.is_err());
+        assert_rejected(found);
+    }
+    assert!(refused > 100, "{refused}");
 }
 
 #[test]

@@ -87,9 +87,10 @@ impl Profile {
 /// `xla-aot bench`
 pub fn bench(args: &Bench, context: &Context) -> Outcome {
     let name = files::shown(&args.bundle);
+    let options = args.device.options()?;
     let bundle = files::read(&args.bundle)?;
     let loading = Instant::now();
-    let session = Session::open(&bundle, &args.device.options()?).map_err(about(&name))?;
+    let session = Session::open(&bundle, &options).map_err(about(&name))?;
     let load_time = loading.elapsed();
     drop(bundle);
     let mut bound = session.bind(&read_arrays(&args.input)?)?;

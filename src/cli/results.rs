@@ -107,7 +107,6 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
     let name = files::shown(&args.bundle);
     let read = args.input.iter().chain(&args.expect).chain([&args.bundle]);
     keep_apart(args.output.as_deref(), read, context)?;
-    let bundle = files::read(&args.bundle)?;
     if args.stats && !matches!(args.device.device, DeviceChoice::Simulated(_)) {
         let message = "--stats: only a simulated GPU counts; name one with --device sim:TARGET";
         return Err(Failure::Usage(message.to_owned()));
@@ -116,8 +115,7 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
         counts: args.stats,
         ..args.device.options()?
     };
-    let session = Session::open(&bundle, &options).map_err(about(&name))?;
-    drop(bundle);
+    let session = Session::open(&files::read(&args.bundle)?, &options).map_err(about(&name))?;
     let inputs = session.read_inputs(&read_arrays(&args.input)?)?;
     let expected = match &args.expect {
         Some(path) => Some(read_arrays(std::slice::from_ref(path))?),

@@ -41,6 +41,8 @@ pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
 /// `xla-aot verify`
 pub fn verify(args: &Verify, context: &Context) -> Outcome {
     let name = files::shown(&args.bundle);
+    #[cfg(feature = "loader")]
+    let load = args.device.options()?;
     let bundle = files::read(&args.bundle)?;
     let expected = match &args.expect {
         Some(path) => comparing::read_arrays(std::slice::from_ref(path))?.pop(),
@@ -53,7 +55,7 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
         tolerance: comparing::tolerance(&args.tolerance),
         any_host: args.any_host,
         #[cfg(feature = "loader")]
-        load: args.device.options()?,
+        load,
     };
     let report = driver::verify::verify(&bundle, &request).map_err(about(&name))?;
     if !report.findings.is_empty() {

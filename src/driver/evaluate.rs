@@ -51,11 +51,12 @@ impl Evaluation {
     /// The program that a bundle carries.
     ///
     /// # Errors
-    /// What the reader and the verifier give; `XA7002` when the module is not the one that the
-    /// bundle's signature describes.
+    /// `XA7002` and `XA7003` when the module cannot be read or breaks a rule, `XA7002` when it is not
+    /// the one that the bundle's signature describes.
     pub fn of_bundle(bundle: &Bundle) -> Result<Self> {
-        let module = wire::hlo::decode_module_with_config(&bundle.executable.hlo)?;
-        hlo::verify::check(&module)?;
+        let module = wire::hlo::decode_module_with_config(&bundle.executable.hlo);
+        let module = module.map_err(bundle::rejected)?;
+        hlo::verify::check(&module).map_err(bundle::rejected)?;
         Ok(Self {
             caller: bundle.executable.signature.program.clone(),
             module,

@@ -70,7 +70,8 @@ impl Inspection {
 
     #[cfg(feature = "reference")]
     fn hlo(&self) -> Result<String> {
-        let module = crate::wire::hlo::decode_module_with_config(&self.bundle.executable.hlo)?;
+        let module = crate::wire::hlo::decode_module_with_config(&self.bundle.executable.hlo);
+        let module = module.map_err(bundle::rejected)?;
         Ok(crate::hlo::print::module(&module))
     }
 

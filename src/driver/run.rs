@@ -2,7 +2,6 @@
 
 use crate::base::Diagnostic;
 use crate::base::Result;
-use crate::base::Severity;
 use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays;
@@ -17,8 +16,8 @@ pub use crate::runtime::LoadOptions;
 use crate::runtime::Loaded;
 pub use crate::runtime::binding::Watch;
 use crate::runtime::loaded;
+use crate::target::HostGpu;
 use crate::target::HostInfo;
-use crate::wire;
 
 /// A bundle, loaded.
 pub struct Session {
@@ -40,14 +39,13 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn of(bundle: &Bundle, options: &LoadOptions) -> Result<Self> {
-        let options = &named(bundle, options)?;
-        let reasons = host::check(bundle, &host_of(bundle, options)?).into_iter();
-        let mut reasons = reasons.filter(|r| r.severity != Severity::Warning);
-        if let Some(first) = reasons.next() {
+        let (options, findings) = judge(bundle, options)?;
+        let mut findings = findings.into_iter();
+        if let Some(first) = findings.next() {
             let first: Box<Diagnostic> = Box::new(first);
-            return Err(reasons.fold(first, |first, other| first.note(other.message)));
+            return Err(findings.fold(first, |first, other| first.note(other.message)));
         }
-        let loaded = Loaded::new(&bundle.executable, options)?;
+        let loaded = Loaded::new(&bundle.executable, &options)?;
         Ok(Self { loaded })
     }
 
@@ -104,26 +102,53 @@ impl Session {
     }
 }
 
-/// What there is to run a bundle on.
+/// The options with the device found, and every reason why the bundle cannot run there. Whoever says
+/// whether a bundle runs asks here.
+///
+/// A program for GPUs goes to the first one that it fits when nobody chose. Without a name, a
+/// simulated one is of the target that has the capability the bundle is for.
 ///
 /// # Errors
-/// `XA8006` when there is no simulated device of the name that the options have.
-pub fn host_of(bundle: &Bundle, options: &LoadOptions) -> Result<HostInfo> {
-    let options = named(bundle, options)?;
-    host::probe_for(&options.device, options.counts)
-}
-
-/// The options with the simulated device named: without a name, the first target that ships and
-/// has the capability the bundle is for.
-fn named(bundle: &Bundle, options: &LoadOptions) -> Result<LoadOptions> {
-    loaded::check_device(&bundle.executable.needs, &options.device)?;
+/// `XA8006` when there is no such device, or it is of another kind than the program's.
+pub fn judge(bundle: &Bundle, options: &LoadOptions) -> Result<(LoadOptions, Vec<Diagnostic>)> {
+    let needs = &bundle.executable.needs;
+    loaded::check_device(needs, &options.device)?;
     let mut options = options.clone();
-    if let (DeviceChoice::Simulated(name @ None), TargetNeeds::Cuda { major, minor, .. }) =
-        (&mut options.device, &bundle.executable.needs)
-    {
-        *name = targets::of_capability(*major, *minor)?;
+    let TargetNeeds::Cuda { major, minor, .. } = needs else {
+        return Ok((options, host::check(bundle, &host::probe_cpu())));
+    };
+    if let DeviceChoice::Simulated(name) = &mut options.device {
+        *name = match name.as_deref() {
+            Some(name) => Some(targets::gpu_named(name)?),
+            None => targets::of_capability(*major, *minor)?,
+        };
+        let host = host::simulated(name.clone(), options.counts)?;
+        return Ok((options, host::check(bundle, &host)));
     }
-    Ok(options)
+    let host = host::probe();
+    let alone = |gpu: &HostGpu| HostInfo {
+        gpus: vec![gpu.clone()],
+        ..host.clone()
+    };
+    let fits = |gpu: &HostGpu| host::check(bundle, &alone(gpu)).is_empty();
+    if options.device == DeviceChoice::Fitting {
+        let first = host.gpus.iter().position(fits);
+        options.device = DeviceChoice::Cuda(first.unwrap_or(0) as u32);
+        let findings = match first {
+            Some(_) => Vec::new(),
+            None => host::check(bundle, &host),
+        };
+        return Ok((options, findings));
+    }
+    let DeviceChoice::Cuda(ordinal) = options.device else {
+        return Ok((options, host::check(bundle, &host)));
+    };
+    let findings = match host.gpus.get(ordinal as usize) {
+        Some(gpu) => host::check(bundle, &alone(gpu)),
+        None if host.gpus.is_empty() => host::check(bundle, &host),
+        None => return Err(loaded::no_such_device(ordinal, host.gpus.len())),
+    };
+    Ok((options, findings))
 }
 
 /// Whether there can be such a device.
@@ -132,7 +157,7 @@ fn named(bundle: &Bundle, options: &LoadOptions) -> Result<LoadOptions> {
 /// `XA6004` when a simulated one is to be a GPU of a name that is not known.
 pub fn check_device(device: &DeviceChoice) -> Result<()> {
     match device {
-        DeviceChoice::Simulated(Some(name)) => wire::target::gpu(name, None).map(|_| ()),
+        DeviceChoice::Simulated(Some(name)) => targets::gpu_named(name).map(|_| ()),
         DeviceChoice::Simulated(None)
         | DeviceChoice::Fitting
         | DeviceChoice::Cpu

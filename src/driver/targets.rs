@@ -218,21 +218,73 @@ pub struct TargetRow {
     pub aliases: Vec<String>,
 }
 
-/// The first GPU that ships and has that compute capability.
+/// The GPU that stands for a compute capability: the one that its name means, or else the first that
+/// ships.
 ///
 /// # Errors
 /// Internal, when a description that ships cannot be read.
 #[cfg(feature = "loader")]
 pub fn of_capability(major: i32, minor: i32) -> Result<Option<String>> {
+    let name = format!("sm_{major}{minor}");
+    if let Some((_, gpu)) = BY_CAPABILITY.iter().find(|(sm, _)| *sm == name) {
+        return Ok(Some((*gpu).to_owned()));
+    }
+    Ok(with_capability(&name)?.into_iter().next())
+}
+
+/// The GPUs that ship and have the capability of that name, `sm_90` or `sm_90a`.
+#[cfg(feature = "loader")]
+fn with_capability(name: &str) -> Result<Vec<String>> {
+    let name = name.trim_end_matches(['a', 'f']);
+    let mut fitting = Vec::new();
     for target in builtin::GPUS {
         let read = wire::target::gpu(target.name, None)?;
         let capability = read.gpu().map(|gpu| gpu.capability);
-        let numbers = capability.map(|c| (i64::from(c.major), i64::from(c.minor)));
-        if numbers == Some((i64::from(major), i64::from(minor))) {
-            return Ok(Some(target.name.to_owned()));
+        if capability.is_some_and(|c| format!("sm_{}{}", c.major, c.minor) == name) {
+            fitting.push(target.name.to_owned());
         }
     }
-    Ok(None)
+    Ok(fitting)
+}
+
+/// The GPU that a word names: by a name of its own, or by a compute capability, `sm_90`, `9.0`.
+///
+/// # Errors
+/// `XA6004` when there is none, or when a capability is that of several and stands for none of them.
+#[cfg(feature = "loader")]
+pub fn gpu_named(word: &str) -> Result<String> {
+    let Some(name) = capability_name(word) else {
+        return wire::target::gpu(word, None).map(|_| word.to_owned());
+    };
+    if let Some((_, gpu)) = BY_CAPABILITY.iter().find(|(sm, _)| *sm == name) {
+        return Ok((*gpu).to_owned());
+    }
+    let fitting = with_capability(&name)?;
+    match fitting.as_slice() {
+        [gpu] => Ok(gpu.clone()),
+        [] => {
+            let known: Vec<_> = BY_CAPABILITY.iter().map(|(sm, _)| *sm).collect();
+            let message = format!("no GPU of capability `{word}` ships with this program");
+            let error = Diagnostic::error(codes::UNKNOWN_TARGET, message);
+            Err(error.note(format!("known: {}", known.join(", "))))
+        }
+        several => {
+            let message = format!("`{word}` is the capability of {}", several.join(", "));
+            Err(Diagnostic::error(codes::UNKNOWN_TARGET, message).help("name one of them"))
+        }
+    }
+}
+
+/// A capability as `sm_` and its digits, when a word spells one.
+#[cfg(feature = "loader")]
+fn capability_name(word: &str) -> Option<String> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let bare = word.strip_suffix(['a', 'f']).unwrap_or(word);
+    if let Some(number) = bare.strip_prefix("sm_") {
+        return digits(number).then(|| word.to_owned());
+    }
+    let (major, minor) = bare.split_once('.')?;
+    (digits(major) && digits(minor)).then(|| format!("sm_{major}{minor}{}", &word[bare.len()..]))
 }
 
 /// Every target that ships.
@@ -313,6 +365,29 @@ mod tests {
                 assert_eq!(target.platform().name(), row.platform, "{name}");
             }
         }
+    }
+
+    #[test]
+    #[cfg(feature = "loader")]
+    fn capabilities_name_gpus() {
+        for (word, gpu) in [
+            ("sm_90", "h100_sxm"),
+            ("sm_90a", "h100_sxm"),
+            ("9.0", "h100_sxm"),
+            ("10.3a", "b300"),
+            ("sm_80", "a100_sxm_80"),
+            ("h200", "h200"),
+        ] {
+            assert_eq!(gpu_named(word).unwrap(), gpu, "{word}");
+        }
+        // A family's name stands for none of its members, which are told.
+        let several = gpu_named("sm_100f").unwrap_err();
+        assert!(several.message.contains("b200, gb200"), "{several}");
+        let none = gpu_named("sm_12").unwrap_err();
+        assert!(none.notes[0].contains("sm_90"), "{none}");
+        assert!(gpu_named("9.x").is_err() && gpu_named("sm_").is_err());
+        assert_eq!(of_capability(9, 0).unwrap().unwrap(), "h100_sxm");
+        assert_eq!(of_capability(3, 5).unwrap(), None);
     }
 
     #[test]

@@ -3,12 +3,10 @@
 
 use crate::base::Diagnostic;
 use crate::base::Result;
-use crate::base::Severity;
 use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Verdict;
-use crate::driver::host;
 #[cfg(feature = "loader")]
 use crate::driver::run;
 #[cfg(feature = "loader")]
@@ -19,7 +17,6 @@ use crate::executable::check;
 #[cfg(feature = "loader")]
 use crate::literal::ArrayLiteral;
 use crate::literal::compare::Tolerance;
-use crate::target::HostInfo;
 
 /// What to verify.
 #[derive(Debug, Default)]
@@ -64,37 +61,70 @@ pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
     };
     report.notes.push("structure: checked".to_owned());
     "sound".clone_into(&mut report.summary);
-    if !request.any_host {
-        for finding in host::check(&bundle, &host_of(&bundle, request)?) {
-            if finding.severity == Severity::Warning {
-                report.notes.push(finding.to_string());
-            } else {
-                report.findings.push(finding);
-            }
+    let prepared = match request.any_host {
+        true => None,
+        false => {
+            let prepared = prepare(&bundle, request, &mut report.findings)?;
+            report.notes.push("host: checked".to_owned());
+            report.summary.push_str(", runs on this host");
+            prepared
         }
-        report.notes.push("host: checked".to_owned());
-        report.summary.push_str(", runs on this host");
-    }
+    };
     if report.findings.is_empty() && request.has_inputs {
-        compare(&bundle, request, &mut report)?;
+        compare(&bundle, prepared, request, &mut report)?;
     }
     Ok(report)
 }
 
+/// A program, ready to run.
 #[cfg(feature = "loader")]
-fn host_of(bundle: &Bundle, request: &VerifyRequest) -> Result<HostInfo> {
-    run::host_of(bundle, &request.load)
+type Prepared = Session;
+#[cfg(not(feature = "loader"))]
+type Prepared = ();
+
+/// Whether the bundle runs here, judged as `run` does: by loading it. Nothing of it runs.
+#[cfg(feature = "loader")]
+fn prepare(
+    bundle: &Bundle,
+    request: &VerifyRequest,
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Option<Prepared>> {
+    if findings.is_empty() {
+        return match Session::of(bundle, &request.load) {
+            Ok(session) => Ok(Some(session)),
+            Err(finding) => {
+                findings.push(*finding);
+                Ok(None)
+            }
+        };
+    }
+    findings.extend(run::judge(bundle, &request.load)?.1);
+    Ok(None)
 }
 
 #[cfg(not(feature = "loader"))]
-fn host_of(_: &Bundle, _: &VerifyRequest) -> Result<HostInfo> {
-    Ok(host::probe())
+fn prepare(
+    bundle: &Bundle,
+    _: &VerifyRequest,
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Option<Prepared>> {
+    let host = crate::driver::host::probe_cpu();
+    findings.extend(crate::driver::host::check(bundle, &host));
+    Ok(None)
 }
 
 #[cfg(feature = "loader")]
-fn compare(bundle: &Bundle, request: &VerifyRequest, report: &mut VerifyReport) -> Result<()> {
+fn compare(
+    bundle: &Bundle,
+    prepared: Option<Prepared>,
+    request: &VerifyRequest,
+    report: &mut VerifyReport,
+) -> Result<()> {
     use crate::driver::arrays;
-    let session = Session::of(bundle, &request.load)?;
+    let session = match prepared {
+        Some(session) => session,
+        None => Session::of(bundle, &request.load)?,
+    };
     let inputs = session.read_inputs(&request.inputs)?;
     let got = session.run_leaves(&inputs)?;
     let wanted = match &request.expected {
@@ -114,7 +144,7 @@ fn compare(bundle: &Bundle, request: &VerifyRequest, report: &mut VerifyReport) 
 }
 
 #[cfg(not(feature = "loader"))]
-fn compare(_: &Bundle, _: &VerifyRequest, _: &mut VerifyReport) -> Result<()> {
+fn compare(_: &Bundle, _: Option<Prepared>, _: &VerifyRequest, _: &mut VerifyReport) -> Result<()> {
     let message =
         "this program was built without the `cpu` and `cuda` features and runs no bundles";
     Err(Diagnostic::unsupported(

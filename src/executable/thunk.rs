@@ -21,6 +21,21 @@ define_id! {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThunkSequence(pub Vec<Thunk>);
 
+impl ThunkSequence {
+    /// Every thunk in it and in the sequences nested in them, in the written order.
+    pub fn all(&self) -> Vec<&Thunk> {
+        let mut found = Vec::new();
+        let mut pending: Vec<&Thunk> = self.0.iter().rev().collect();
+        while let Some(thunk) = pending.pop() {
+            found.push(thunk);
+            for nested in thunk.kind.nested().into_iter().rev() {
+                pending.extend(nested.0.iter().rev());
+            }
+        }
+        found
+    }
+}
+
 /// One unit of execution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thunk {

@@ -1,6 +1,7 @@
 //! What every device does the same way when a program is bound and run.
 #![allow(unsafe_code, reason = "asks the system for random bytes")]
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::base::Diagnostic;
@@ -8,7 +9,9 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::executable::Executable;
 use crate::executable::Signature;
+use crate::executable::Slice;
 use crate::literal::ArrayLiteral;
+use crate::literal::device_form;
 use crate::shape::ArrayShape;
 use crate::shape::Shape;
 use crate::shape::ShapeIndex;
@@ -85,17 +88,6 @@ pub fn check_participants(executable: &Executable) -> Result<()> {
     Err(Diagnostic::unsupported(codes::LOAD, message))
 }
 
-/// The branch an index names: a pred (true is the first), or an s32 (out of range is the last).
-pub fn select_branch(index: &[u8], branches: usize) -> usize {
-    match index.first_chunk::<4>() {
-        Some(word) => {
-            let branch = usize::try_from(i32::from_le_bytes(*word)).ok();
-            branch.filter(|b| *b < branches).unwrap_or(branches - 1)
-        }
-        None => usize::from(index.first() == Some(&0)),
-    }
-}
-
 /// Fills with random bytes that are not all zero.
 pub fn random_seed(bytes: &mut [u8]) {
     // SAFETY: the call writes at most that many bytes.
@@ -106,22 +98,29 @@ pub fn random_seed(bytes: &mut [u8]) {
     }
 }
 
+/// The array leaves of the result, from the bytes that `read` finds where each lies.
+///
+/// # Errors
+/// What `read` gives; `XA9001` when the plan and the signature do not fit, which the check rules out.
+pub fn outputs<'a>(
+    signature: &Signature,
+    mut read: impl FnMut(&Slice) -> Result<Cow<'a, [u8]>>,
+) -> Result<Vec<ArrayLiteral>> {
+    let leaves = signature.program.result.leaves().into_iter();
+    let arrays = leaves.filter_map(|(_, leaf)| leaf.as_array());
+    let pairs = signature.outputs.iter().zip(arrays);
+    pairs
+        .map(|(output, shape)| device_form::from_device(&read(&output.slice)?, shape))
+        .collect()
+}
+
+/// For a result that no buffer holds.
+pub fn outside_its_buffer() -> Box<Diagnostic> {
+    Diagnostic::internal(codes::INTERNAL, "a result lies outside its buffer")
+}
+
 /// For a thunk that loading should have refused.
 pub fn refused_too_late(kind: &str) -> Box<Diagnostic> {
     let message = format!("a `{kind}` thunk passed loading and cannot run");
     Diagnostic::internal(codes::INTERNAL, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn branches_are_selected_as_upstream_does() {
-        assert_eq!(select_branch(&[1], 2), 0);
-        assert_eq!(select_branch(&[0], 2), 1);
-        assert_eq!(select_branch(&2i32.to_le_bytes(), 4), 2);
-        assert_eq!(select_branch(&4i32.to_le_bytes(), 4), 3);
-        assert_eq!(select_branch(&(-1i32).to_le_bytes(), 4), 3);
-    }
 }

@@ -277,6 +277,13 @@ pub fn check_device(needs: &TargetNeeds, device: &DeviceChoice) -> Result<()> {
     Err(Diagnostic::error(codes::NO_DEVICE, message))
 }
 
+/// For a device whose number no device has.
+pub fn no_such_device(ordinal: u32, count: usize) -> Box<Diagnostic> {
+    let message = format!("there is no CUDA device {ordinal}, the driver has {count}");
+    Diagnostic::error(codes::NO_DEVICE, message)
+        .help("devices are counted from 0; CUDA_VISIBLE_DEVICES may hide some")
+}
+
 /// The simulated driver. Its devices are as the first request has them.
 ///
 /// # Errors

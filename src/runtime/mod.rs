@@ -8,6 +8,8 @@ pub mod cpu;
 pub mod cuda;
 #[cfg(feature = "loader")]
 pub mod loaded;
+#[cfg(feature = "loader")]
+pub mod sequence;
 
 #[cfg(feature = "loader")]
 pub use loaded::Bound;

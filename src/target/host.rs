@@ -31,6 +31,8 @@ pub struct HostInfo {
     pub cuda_driver: Option<i32>,
     /// GPUs, in the driver's order.
     pub gpus: Vec<HostGpu>,
+    /// Whether the GPUs are simulated. Such a one runs PTX, and no machine code.
+    pub is_simulated: bool,
 }
 
 impl HostInfo {

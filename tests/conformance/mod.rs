@@ -2,6 +2,7 @@
 
 pub mod bundles;
 pub mod check;
+pub mod loader;
 pub mod mutations;
 pub mod qemu;
 pub mod recipe;

@@ -27,10 +27,11 @@ pub fn target() -> String {
 }
 
 /// A device for one trial.
-struct Lease(u32);
+pub struct Lease(pub u32);
 
 impl Lease {
-    fn take() -> Self {
+    /// A device that no other trial uses.
+    pub fn take() -> Self {
         let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Self(free.unwrap_or_else(|| {
             let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,17 +49,21 @@ impl Drop for Lease {
     }
 }
 
-/// The array leaves of the result.
-pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>, Failed> {
-    let failed = |diagnostic: Box<Diagnostic>| Failed::from(diagnostic.to_string());
+/// The simulated driver.
+pub fn api() -> Result<&'static Api, Failed> {
     let request = Request {
         target: Some(target()),
         devices: Some(DEVICES as usize),
         stats: false,
     };
-    let api = Api::simulator(&request).map_err(failed)?;
+    Api::simulator(&request).map_err(|diagnostic| Failed::from(diagnostic.to_string()))
+}
+
+/// The array leaves of the result.
+pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>, Failed> {
+    let failed = |diagnostic: Box<Diagnostic>| Failed::from(diagnostic.to_string());
     let lease = Lease::take();
-    let device = Device::open(api, lease.0).map_err(failed)?;
+    let device = Device::open(api()?, lease.0).map_err(failed)?;
     let program = Program::load(executable, &device).map_err(failed)?;
     let mut bound = program.bind(inputs).map_err(failed)?;
     bound.execute().map_err(failed)?;

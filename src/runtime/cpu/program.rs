@@ -5,6 +5,7 @@
 //! those. Temporary memory and outputs live as long as the binding and are used again by each run.
 #![allow(unsafe_code, reason = "turns addresses of loaded code into functions")]
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ use crate::runtime::cpu::object_loader;
 use crate::runtime::cpu::object_loader::LoadedObjects;
 use crate::runtime::cpu::pool::Pool;
 use crate::runtime::cpu::steps;
-use crate::runtime::cpu::steps::Step;
+use crate::runtime::cpu::steps::Steps;
+use crate::runtime::sequence::Resolve;
 
 /// A program that can be bound and run.
 pub struct Program {
@@ -62,7 +64,7 @@ pub struct Bound<'p> {
     program: &'p Program,
     /// One for each allocation; empty for constants, which the program owns.
     buffers: Vec<Buffer>,
-    steps: Vec<Step>,
+    steps: Steps,
 }
 
 impl Program {
@@ -200,23 +202,17 @@ impl Bound<'_> {
     /// # Errors
     /// `XA9001` when the plan and the signature do not fit, which the check rules out.
     pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
-        let signature = &self.program.signature;
-        let leaves = signature.program.result.leaves().into_iter();
-        let arrays = leaves.filter_map(|(_, leaf)| leaf.as_array());
-        let pairs = signature.outputs.iter().zip(arrays);
-        pairs
-            .map(|(output, shape)| {
-                let buffer = &self.buffers[output.slice.alloc.index()];
-                let start = output.slice.offset as usize;
-                let bytes = buffer
-                    .bytes()
-                    .get(start..start + output.slice.size as usize);
-                let bytes = bytes.ok_or_else(|| {
-                    Diagnostic::internal(codes::INTERNAL, "a result lies outside its buffer")
-                })?;
-                device_form::from_device(bytes, shape)
-            })
-            .collect()
+        binding::outputs(&self.program.signature, |slice| {
+            let buffer = match self.program.allocs[slice.alloc].kind {
+                AllocKind::Constant(constant) => &self.program.constants[constant.index()],
+                _ => &self.buffers[slice.alloc.index()],
+            };
+            let start = slice.offset as usize;
+            let bytes = buffer.bytes().get(start..start + slice.size as usize);
+            bytes
+                .map(Cow::Borrowed)
+                .ok_or_else(binding::outside_its_buffer)
+        })
     }
 }
 
@@ -227,32 +223,28 @@ fn provide(
 ) -> Result<BTreeMap<String, CustomCallFn>> {
     let mut found = BTreeMap::new();
     let mut missing = Vec::new();
-    let mut pending = vec![thunks];
-    while let Some(sequence) = pending.pop() {
-        for thunk in &sequence.0 {
-            let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
-            match &thunk.kind {
-                ThunkKind::CustomCall(call) => match custom_calls.find(&call.target) {
-                    Some(function) => {
-                        found.insert(call.target.clone(), function);
-                    }
-                    None => missing.push(format!("`{}`", call.target)),
-                },
-                ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
-                ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
-                ThunkKind::LibraryFusion(_)
-                | ThunkKind::Windows(_)
-                | ThunkKind::Gemm(_)
-                | ThunkKind::Foreign { .. } => {
-                    let message = format!(
-                        "a `{}` thunk needs a library of its producer",
-                        thunk.kind.name()
-                    );
-                    return Err(at(Diagnostic::unsupported(codes::LOAD, message)));
+    for thunk in thunks.all() {
+        let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
+        match &thunk.kind {
+            ThunkKind::CustomCall(call) => match custom_calls.find(&call.target) {
+                Some(function) => {
+                    found.insert(call.target.clone(), function);
                 }
-                _ => {}
+                None => missing.push(format!("`{}`", call.target)),
+            },
+            ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
+            ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
+            ThunkKind::LibraryFusion(_)
+            | ThunkKind::Windows(_)
+            | ThunkKind::Gemm(_)
+            | ThunkKind::Foreign { .. } => {
+                let message = format!(
+                    "a `{}` thunk needs a library of its producer",
+                    thunk.kind.name()
+                );
+                return Err(at(Diagnostic::unsupported(codes::LOAD, message)));
             }
-            pending.extend(thunk.kind.nested());
+            _ => {}
         }
     }
     if missing.is_empty() {

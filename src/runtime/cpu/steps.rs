@@ -8,7 +8,6 @@ use crate::base::Id;
 use crate::base::Result;
 use crate::base::codes;
 use crate::executable::CollectiveThunk;
-use crate::executable::CollectiveThunkKind;
 use crate::executable::ConvolutionThunk;
 use crate::executable::CustomCallThunk;
 use crate::executable::DotThunk;
@@ -19,12 +18,10 @@ use crate::executable::Slice;
 use crate::executable::SortThunk;
 use crate::executable::Thunk;
 use crate::executable::ThunkKind;
-use crate::executable::ThunkSequence;
 use crate::executable::TopKThunk;
 use crate::runtime::binding::Watch;
 use crate::runtime::binding::random_seed;
 use crate::runtime::binding::refused_too_late;
-use crate::runtime::binding::select_branch;
 use crate::runtime::cpu::array::Element;
 use crate::runtime::cpu::call;
 use crate::runtime::cpu::call::KernelArg;
@@ -40,6 +37,10 @@ use crate::runtime::cpu::program::Program;
 use crate::runtime::cpu::sort;
 use crate::runtime::cpu::sort::SortInput;
 use crate::runtime::cpu::sort::SortPlan;
+use crate::runtime::sequence;
+use crate::runtime::sequence::Gift;
+use crate::runtime::sequence::Resolve;
+use crate::runtime::sequence::Run;
 use crate::shape::ArrayShape;
 
 /// What XLA's generator starts from.
@@ -75,7 +76,10 @@ impl Block {
 /// A shaped block of a custom call.
 type ShapedBlock = (ArrayShape, Block);
 
-/// One thunk, ready to run.
+/// Steps of a sequence.
+pub type Steps = Vec<sequence::Step<Block, Step>>;
+
+/// One thunk that holds no others, ready to run.
 pub enum Step {
     /// A launch: function, workgroups, arguments, number of the kernel for messages.
     Kernel(KernelFn, [u64; 3], Box<[KernelArg]>, usize),
@@ -85,12 +89,6 @@ pub enum Step {
     Memset(Block, u32),
     /// Writes fixed bytes.
     Write(Block, Vec<u8>),
-    /// Runs these.
-    Call(Vec<Step>),
-    /// Predicate, condition, body, trip count.
-    While(Block, Vec<Step>, Vec<Step>, Option<u64>),
-    /// Index and branches.
-    Conditional(Block, Vec<Vec<Step>>),
     /// A sort in place.
     Sort(Box<SortPlan>),
     /// A product of the first two blocks into the third.
@@ -129,19 +127,9 @@ pub struct Resolver<'a> {
     pub addresses: &'a [*mut u8],
 }
 
-impl Resolver<'_> {
-    /// The steps of a sequence.
-    ///
-    /// # Errors
-    /// `XA9001` for thunks that loading should have refused.
-    pub fn sequence(&self, sequence: &ThunkSequence) -> Result<Vec<Step>> {
-        let thunks = sequence.0.iter();
-        let mut steps = Vec::with_capacity(sequence.0.len());
-        for thunk in thunks {
-            self.thunk(thunk, &mut steps)?;
-        }
-        Ok(steps)
-    }
+impl Resolve for Resolver<'_> {
+    type Block = Block;
+    type Own = Step;
 
     fn block(&self, slice: &Slice) -> Block {
         let base = self.addresses[slice.alloc.index()];
@@ -151,14 +139,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn shaped(&self, slices: &[Option<ShapedSlice>]) -> Vec<ShapedBlock> {
-        let slices = slices.iter().flatten();
-        slices
-            .map(|s| (s.shape.clone(), self.block(&s.slice)))
-            .collect()
-    }
-
-    fn thunk(&self, thunk: &Thunk, steps: &mut Vec<Step>) -> Result<()> {
+    fn own(&self, thunk: &Thunk, steps: &mut Vec<Step>) -> Result<()> {
         let step = match &thunk.kind {
             ThunkKind::Kernel(kernel) => self.kernel(kernel)?,
             ThunkKind::Copy(copy) => Step::Copy(
@@ -168,20 +149,6 @@ impl Resolver<'_> {
             ),
             ThunkKind::Memset { destination, value } => {
                 Step::Memset(self.block(destination), *value)
-            }
-            ThunkKind::Call(sequence) => Step::Call(self.sequence(sequence)?),
-            ThunkKind::While(w) => Step::While(
-                self.block(&w.predicate),
-                self.sequence(&w.condition)?,
-                self.sequence(&w.body)?,
-                w.trip_count,
-            ),
-            ThunkKind::Conditional(c) => {
-                let branches = c.branches.iter().map(|branch| self.sequence(branch));
-                Step::Conditional(
-                    self.block(&c.branch_index),
-                    branches.collect::<Result<_>>()?,
-                )
             }
             ThunkKind::Sort(sort) => Step::Sort(Box::new(self.sort(sort)?)),
             ThunkKind::Dot(d) => {
@@ -205,7 +172,10 @@ impl Resolver<'_> {
                 Step::RngState(self.block(state), *delta, Mutex::new(INITIAL_RNG_STATE))
             }
             ThunkKind::RngSeed(slice) => Step::RngSeed(self.block(slice)),
-            ThunkKind::LibraryFusion(_)
+            ThunkKind::Call(_)
+            | ThunkKind::While(_)
+            | ThunkKind::Conditional(_)
+            | ThunkKind::LibraryFusion(_)
             | ThunkKind::Windows(_)
             | ThunkKind::Gemm(_)
             | ThunkKind::Foreign { .. } => {
@@ -214,6 +184,15 @@ impl Resolver<'_> {
         };
         steps.push(step);
         Ok(())
+    }
+}
+
+impl Resolver<'_> {
+    fn shaped(&self, slices: &[Option<ShapedSlice>]) -> Vec<ShapedBlock> {
+        let slices = slices.iter().flatten();
+        slices
+            .map(|s| (s.shape.clone(), self.block(&s.slice)))
+            .collect()
     }
 
     fn kernel(&self, thunk: &KernelThunk) -> Result<Step> {
@@ -295,29 +274,15 @@ impl Resolver<'_> {
         })))
     }
 
-    /// With one participant every collective hands its operand on, except that nothing arrives where
-    /// a permutation sends nothing.
     fn collective(&self, thunk: &CollectiveThunk, steps: &mut Vec<Step>) -> Result<()> {
-        let receives = match &thunk.kind {
-            CollectiveThunkKind::CollectivePermute { pairs } => pairs.contains(&(0, 0)),
-            CollectiveThunkKind::AllGather
-            | CollectiveThunkKind::AllReduce { .. }
-            | CollectiveThunkKind::AllToAll
-            | CollectiveThunkKind::ReduceScatter { .. }
-            | CollectiveThunkKind::CollectiveBroadcast => true,
-        };
-        for (source, destination) in thunk.sources.iter().zip(&thunk.destinations) {
-            let (from, to) = (self.block(&source.slice), self.block(&destination.slice));
-            if from.size != to.size {
-                let message = "a collective whose result differs in size from its operand";
-                return Err(Diagnostic::unsupported(codes::LOAD, message));
+        let gifts = sequence::lone_collective(thunk)?.into_iter();
+        steps.extend(gifts.map(|gift| match gift {
+            Gift::Own(from, to) => {
+                let plan = CopyPlan::Bytes(from.size as usize);
+                Step::Copy(plan, self.block(&from), self.block(&to))
             }
-            steps.push(if receives {
-                Step::Copy(CopyPlan::Bytes(from.size), from, to)
-            } else {
-                Step::Write(to, vec![0; to.size])
-            });
-        }
+            Gift::Zeros(to) => Step::Write(self.block(&to), vec![0; to.size as usize]),
+        }));
         Ok(())
     }
 }
@@ -332,9 +297,6 @@ impl Step {
             Self::Copy(..) => "copy",
             Self::Memset(..) => "memset",
             Self::Write(..) => "write",
-            Self::Call(_) => "call",
-            Self::While(..) => "while",
-            Self::Conditional(..) => "conditional",
             Self::Sort(_) => "sort",
             Self::Dot(..) => "dot",
             Self::Convolution(..) => "convolution",
@@ -345,11 +307,30 @@ impl Step {
             Self::Custom(_) => "custom-call",
         }
     }
-    fn holds_steps(&self) -> bool {
-        matches!(
-            self,
-            Self::Call(_) | Self::While(..) | Self::Conditional(..)
-        )
+}
+
+/// Runs steps on the memory that they were resolved for.
+struct Runner<'p> {
+    program: &'p Program,
+}
+
+impl Run for Runner<'_> {
+    type Block = Block;
+    type Own = Step;
+
+    fn own<W: Watch>(&mut self, step: &Step, _: &mut Vec<u64>, watch: &mut W) -> Result<()> {
+        // SAFETY: whoever calls `run`, which alone makes runners, has promised it.
+        unsafe { run_step(step, self.program) }?;
+        watch.done(step.name(self.program));
+        Ok(())
+    }
+
+    fn read(&mut self, block: Block, bytes: &mut [u8; 4]) -> Result<usize> {
+        // SAFETY: as above.
+        let found = unsafe { block.bytes() };
+        let size = found.len().min(bytes.len());
+        bytes[..size].copy_from_slice(&found[..size]);
+        Ok(size)
     }
 }
 
@@ -358,21 +339,18 @@ impl Step {
 /// # Safety
 /// The steps were resolved for memory that lives, that holds what an executable that passed its
 /// check has in it, and that nothing else uses during the call.
-pub unsafe fn run<W: Watch>(steps: &[Step], program: &Program, watch: &mut W) -> Result<()> {
-    for step in steps {
-        // SAFETY: the caller's promise.
-        unsafe { run_step(step, program, watch) }?;
-        if !step.holds_steps() {
-            watch.done(step.name(program));
-        }
-    }
-    Ok(())
+pub unsafe fn run<W: Watch>(
+    steps: &[sequence::Step<Block, Step>],
+    program: &Program,
+    watch: &mut W,
+) -> Result<()> {
+    Runner { program }.run(steps, &mut Vec::new(), watch)
 }
 
 /// # Safety
 /// As for [`run`]. The check has made sure that blocks written by a library do not overlap the
 /// blocks it reads.
-unsafe fn run_step<W: Watch>(step: &Step, program: &Program, watch: &mut W) -> Result<()> {
+unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
     let pool = &program.pool;
     match step {
         Step::Kernel(function, workgroups, args, number) => {
@@ -403,18 +381,6 @@ unsafe fn run_step<W: Watch>(step: &Step, program: &Program, watch: &mut W) -> R
             // SAFETY: the caller's promise.
             unsafe { block.bytes_mut() }.copy_from_slice(value);
             Ok(())
-        }
-        // SAFETY: the caller's promise.
-        Step::Call(steps) => unsafe { run(steps, program, watch) },
-        Step::While(predicate, condition, body, trip_count) => {
-            // SAFETY: the caller's promise.
-            unsafe { run_while(*predicate, condition, body, *trip_count, program, watch) }
-        }
-        Step::Conditional(index, branches) => {
-            // SAFETY: the caller's promise.
-            let branch = select_branch(unsafe { index.bytes() }, branches.len());
-            // SAFETY: the caller's promise.
-            unsafe { run(&branches[branch], program, watch) }
         }
         // SAFETY: the caller's promise.
         Step::Sort(plan) => unsafe { plan.run(pool) },
@@ -455,37 +421,6 @@ unsafe fn run_step<W: Watch>(step: &Step, program: &Program, watch: &mut W) -> R
         }
         // SAFETY: the caller's promise.
         Step::Custom(step) => unsafe { run_custom(step) },
-    }
-}
-
-/// # Safety
-/// As for [`run`].
-unsafe fn run_while<W: Watch>(
-    predicate: Block,
-    condition: &[Step],
-    body: &[Step],
-    trip_count: Option<u64>,
-    program: &Program,
-    watch: &mut W,
-) -> Result<()> {
-    if let Some(count) = trip_count {
-        for _ in 0..count {
-            // SAFETY: the caller's promise.
-            unsafe { run(body, program, watch) }?;
-        }
-        return Ok(());
-    }
-    loop {
-        // SAFETY: the caller's promise; the predicate is one byte.
-        let goes_on = unsafe {
-            run(condition, program, watch)?;
-            predicate.bytes()[0] != 0
-        };
-        if !goes_on {
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        unsafe { run(body, program, watch) }?;
     }
 }
 

@@ -34,9 +34,8 @@ macro_rules! functions {
     ) => {
         /// The driver's functions.
         pub struct Api {
-            /// Whether the devices are simulated.
             #[cfg(feature = "simulator")]
-            pub(super) is_simulated: bool,
+            is_simulated: bool,
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> Status,)*
             $(pub(super) $newer: Option<unsafe extern "C" fn($($newer_argument),*) -> Status>,)*
         }
@@ -120,7 +119,6 @@ functions! {
     );
     module_unload = cuModuleUnload(sys::CUmodule);
     module_function = cuModuleGetFunction(*mut sys::CUfunction, sys::CUmodule, *const c_char);
-    module_global = cuModuleGetGlobal_v2(*mut u64, *mut usize, sys::CUmodule, *const c_char);
     function_set = cuFuncSetAttribute(sys::CUfunction, sys::CUfunction_attribute, c_int);
     allocate = cuMemAlloc_v2(*mut u64, usize);
     free = cuMemFree_v2(u64);
@@ -184,12 +182,14 @@ impl Api {
     /// The simulated driver, started, with the devices the request asks for.
     ///
     /// # Errors
-    /// `XA8006` when it does not start: there is no target of that name.
+    /// `XA8006` when it does not start: there is no target of that name, or the environment asks for
+    /// what there is not; and when the process has simulated devices of another kind already.
     #[cfg(feature = "simulator")]
     pub fn simulator(request: &simulator::driver::Request) -> Result<&'static Self> {
         static DRIVER: OnceLock<Result<Api>> = OnceLock::new();
+        simulator::driver::ask(request)
+            .map_err(|message| Diagnostic::error(codes::NO_DEVICE, message))?;
         let opened = DRIVER.get_or_init(|| {
-            simulator::driver::ask(request.clone());
             let api = Self::of_simulator().map_err(|symbol| {
                 let message = format!("the simulated driver lacks `{symbol}`");
                 Diagnostic::internal(codes::INTERNAL, message)
@@ -200,11 +200,24 @@ impl Api {
         opened.as_ref().map_err(Clone::clone)
     }
 
+    /// Whether the devices are simulated.
+    pub fn is_simulated(&self) -> bool {
+        #[cfg(feature = "simulator")]
+        let is_simulated = self.is_simulated;
+        #[cfg(not(feature = "simulator"))]
+        let is_simulated = false;
+        is_simulated
+    }
+
     fn start(&self) -> Result<()> {
         // SAFETY: takes no pointers.
         let status = unsafe { (self.init)(0) };
+        let driver = match self.is_simulated() {
+            true => "simulated",
+            false => "CUDA",
+        };
         self.check(status, codes::NO_DEVICE, || {
-            "starting the CUDA driver".to_owned()
+            format!("starting the {driver} driver")
         })
     }
 
@@ -219,7 +232,14 @@ impl Api {
             return Ok(());
         }
         let message = format!("{}: {}", what(), self.describe(status));
-        Err(Diagnostic::error(code, message))
+        let error = Diagnostic::error(code, message);
+        #[cfg(feature = "simulator")]
+        if self.is_simulated {
+            let said = simulator::driver::take_messages();
+            let lines = said.iter().flat_map(|message| message.lines());
+            return Err(lines.fold(error, |error, line| error.note(line.trim_end())));
+        }
+        Err(error)
     }
 
     /// The driver's name and description of a status.

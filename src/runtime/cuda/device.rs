@@ -1,13 +1,9 @@
 //! A CUDA device: its context, its memory, its stream, and the images loaded on it.
 #![allow(unsafe_code, reason = "calls the driver")]
 
-use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::Weak;
 
 use cudarc::driver::sys;
 use serde_json::Value;
@@ -18,6 +14,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::runtime::cuda::api::Api;
 use crate::runtime::cuda::host;
+use crate::runtime::loaded::no_such_device;
 #[cfg(feature = "simulator")]
 use crate::simulator;
 use crate::target::HostGpu;
@@ -32,8 +29,6 @@ pub struct Device {
     ordinal: i32,
     context: sys::CUcontext,
     info: HostGpu,
-    /// Images that are loaded now, by their bytes.
-    images: Mutex<BTreeMap<Arc<[u8]>, Weak<Module>>>,
 }
 
 // SAFETY: a context may be used from any thread that has made it current.
@@ -50,10 +45,7 @@ impl Device {
         let devices = host::devices(api);
         let info = usize::try_from(ordinal).ok().and_then(|i| devices.get(i));
         let Some(info) = info else {
-            let count = devices.len();
-            let message = format!("there is no CUDA device {ordinal}, the driver has {count}");
-            return Err(Diagnostic::error(codes::NO_DEVICE, message)
-                .help("devices are counted from 0; CUDA_VISIBLE_DEVICES may hide some"));
+            return Err(no_such_device(ordinal, devices.len()));
         };
         let ordinal = ordinal.cast_signed();
         let mut device = 0;
@@ -73,7 +65,6 @@ impl Device {
             ordinal: device,
             context,
             info: info.clone(),
-            images: Mutex::new(BTreeMap::new()),
         }))
     }
 
@@ -84,11 +75,7 @@ impl Device {
 
     /// Whether the device is simulated.
     pub(super) fn is_simulated(&self) -> bool {
-        #[cfg(feature = "simulator")]
-        let is_simulated = self.api.is_simulated;
-        #[cfg(not(feature = "simulator"))]
-        let is_simulated = false;
-        is_simulated
+        self.api.is_simulated()
     }
 
     /// Makes the device's context the calling thread's.
@@ -101,39 +88,6 @@ impl Device {
     /// `XA8004` for a call that failed.
     pub(super) fn check(&self, status: u32, what: impl FnOnce() -> String) -> Result<()> {
         self.api.check(status, codes::RUN, what)
-    }
-
-    /// What came of a run, and what its launches counted: on a simulated device a run is good only
-    /// when its checks found nothing.
-    ///
-    /// # Errors
-    /// `XA8105` with what the checks found, or the error of the run itself.
-    pub(super) fn settle(&self, run: Result<()>) -> Result<Vec<Value>> {
-        #[cfg(feature = "simulator")]
-        if self.api.is_simulated {
-            let records = simulator::driver::take_records(self.ordinal.cast_unsigned());
-            return match records.reports.len() {
-                0 => run.map(|()| records.stats),
-                count => Err(faults(&records.reports, count)),
-            };
-        }
-        run.map(|()| Vec::new())
-    }
-
-    /// The image on the device; loaded once however many ask for it at the same time.
-    ///
-    /// # Errors
-    /// `XA8003` when the driver cannot load it, with what its compiler has to say.
-    pub(super) fn module(self: &Arc<Self>, name: &str, image: &[u8]) -> Result<Arc<Module>> {
-        self.enter()?;
-        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = images.get(image).and_then(Weak::upgrade) {
-            return Ok(module);
-        }
-        images.retain(|_, module| module.strong_count() > 0);
-        let module = Arc::new(Module::load(self, name, image)?);
-        images.insert(Arc::from(image), Arc::downgrade(&module));
-        Ok(module)
     }
 }
 
@@ -149,14 +103,22 @@ impl Drop for Device {
 const SHOWN_FINDINGS: usize = 8;
 
 #[cfg(feature = "simulator")]
-fn faults(reports: &[Value], count: usize) -> Box<Diagnostic> {
+fn faults(reports: &[Value]) -> Box<Diagnostic> {
+    // Of launches with many findings some are only counted.
+    let counts = reports.iter().map(|report| &report["suppressed"]);
+    let count: u64 = counts.map(|count| count.as_u64().unwrap_or(1)).sum();
     let findings = if count == 1 { "finding" } else { "findings" };
     let message = format!("the program broke rules of the device, {count} {findings}");
-    let shown = reports.iter().filter_map(|report| report["shown"].as_str());
-    shown.take(SHOWN_FINDINGS).fold(
+    let texts = reports.iter().filter_map(|report| report["shown"].as_str());
+    let shown: Vec<&str> = texts.take(SHOWN_FINDINGS).collect();
+    let error = shown.iter().fold(
         Diagnostic::error(codes::DEVICE_FAULT, message),
-        |d, text| d.note(text),
-    )
+        |error, text| error.note(*text),
+    );
+    match count - shown.len() as u64 {
+        0 => error,
+        more => error.note(format!("{more} more")),
+    }
 }
 
 /// Code on a device.
@@ -181,7 +143,11 @@ unsafe impl Send for Function {}
 unsafe impl Sync for Function {}
 
 impl Module {
-    fn load(device: &Arc<Device>, name: &str, image: &[u8]) -> Result<Self> {
+    /// Loads an image on the current device.
+    ///
+    /// # Errors
+    /// `XA8003` when the driver cannot load it, with what its compiler has to say.
+    pub(super) fn load(device: &Arc<Device>, name: &str, image: &[u8]) -> Result<Self> {
         // The driver finds the end of a text by its zero.
         let mut bytes = image.to_vec();
         bytes.push(0);
@@ -214,6 +180,10 @@ impl Module {
             )
         });
         loaded.map_err(|error| {
+            // A simulated driver has said it already.
+            if !error.notes.is_empty() {
+                return error;
+            }
             let end = log.iter().position(|&b| b == 0).unwrap_or(log.len());
             let text = String::from_utf8_lossy(&log[..end]);
             let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -244,22 +214,6 @@ impl Module {
             )
         })?;
         Ok(Function(function))
-    }
-
-    /// Address and size of a global variable, when the image has one of that name.
-    pub(super) fn global(&self, symbol: &str) -> Option<(u64, usize)> {
-        let text = c_text(symbol).ok()?;
-        let (mut address, mut size) = (0, 0);
-        // SAFETY: the module is loaded, and the text ends with a zero.
-        let status = unsafe {
-            (self.device.api.module_global)(
-                &raw mut address,
-                &raw mut size,
-                self.handle,
-                text.as_ptr(),
-            )
-        };
-        (status == 0).then_some((address, size))
     }
 }
 
@@ -379,6 +333,23 @@ impl Stream {
             .check(status, || "running the program".to_owned())
     }
 
+    /// What came of a run on the stream, and what its launches counted: on a simulated device a run
+    /// is good only when its checks found nothing.
+    ///
+    /// # Errors
+    /// `XA8105` with what the checks found, or the error of the run itself.
+    pub(super) fn settle(&self, run: Result<()>) -> Result<Vec<Value>> {
+        #[cfg(feature = "simulator")]
+        if self.device.api.is_simulated() {
+            let records = simulator::driver::take_records(self.handle as usize);
+            return match records.reports.is_empty() {
+                true => run.map(|()| records.stats),
+                false => Err(faults(&records.reports)),
+            };
+        }
+        run.map(|()| Vec::new())
+    }
+
     /// Fills bytes with zeros.
     pub(super) fn zero(&self, address: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
@@ -429,5 +400,24 @@ impl Drop for Stream {
                 (self.device.api.stream_destroy)(self.handle);
             }
         }
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn findings_are_counted_whole_and_shown_in_part() {
+        let one = |n: usize| json!({"shown": format!("finding {n}")});
+        let mut reports: Vec<Value> = (0..9).map(one).collect();
+        let error = faults(&reports);
+        assert!(error.message.ends_with(", 9 findings"), "{error}");
+        assert_eq!(error.notes.len(), SHOWN_FINDINGS + 1);
+        assert_eq!(error.notes[SHOWN_FINDINGS], "1 more");
+        reports.push(json!({"suppressed": 30}));
+        assert!(faults(&reports).message.ends_with(", 39 findings"));
+        assert_eq!(faults(&reports[..1]).notes, ["finding 0"]);
     }
 }

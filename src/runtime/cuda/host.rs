@@ -27,6 +27,7 @@ pub fn add_devices(host: HostInfo, api: &Api) -> HostInfo {
     HostInfo {
         cuda_driver: (status == 0).then_some(version),
         gpus: devices(api),
+        is_simulated: api.is_simulated(),
         ..host
     }
 }

@@ -4,7 +4,7 @@
 //! every allocation and works the thunks out into steps. Temporary memory and outputs live as long
 //! as the binding and are used again by each run.
 
-use std::cell::RefCell;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,7 +28,6 @@ use crate::executable::Signature;
 use crate::executable::Slice;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
-use crate::executable::constant_symbol;
 use crate::literal::ArrayLiteral;
 use crate::literal::device_form;
 use crate::runtime::binding;
@@ -43,7 +42,9 @@ use crate::runtime::cuda::device::UNIT;
 use crate::runtime::cuda::library;
 use crate::runtime::cuda::library::Library;
 use crate::runtime::cuda::steps;
-use crate::runtime::cuda::steps::Step;
+use crate::runtime::cuda::steps::Steps;
+use crate::runtime::sequence::Resolve;
+use crate::runtime::sequence::Run;
 use crate::shape::ArrayShape;
 
 /// A program that can be bound and run.
@@ -52,7 +53,8 @@ pub struct Program {
     signature: Signature,
     allocs: Arena<AllocId, Allocation>,
     thunks: ThunkSequence,
-    constants: Vec<Constant>,
+    /// One for each constant.
+    constants: Vec<Memory>,
     pub(super) kernels: IdMap<KernelId, Option<Function>>,
     /// Whether kernels read beyond their buffers.
     overreads: bool,
@@ -63,27 +65,12 @@ pub struct Program {
     _modules: Vec<Arc<Module>>,
 }
 
-/// Where a constant is: a variable of an image, or memory of its own.
-enum Constant {
-    Variable(u64),
-    Own(Memory),
-}
-
-impl Constant {
-    fn address(&self) -> u64 {
-        match self {
-            Self::Variable(address) => *address,
-            Self::Own(memory) => memory.address(),
-        }
-    }
-}
-
 /// A program with all its memory: ready to run any number of times.
 pub struct Bound<'p> {
     program: &'p Program,
     /// One for each allocation; none for constants, which the program owns.
     memory: Vec<Option<Memory>>,
-    steps: Vec<Step>,
+    steps: Steps,
     stream: Stream,
     /// What the launches of the last run counted, when the device counts.
     counts: Vec<Value>,
@@ -99,31 +86,29 @@ impl Program {
         refuse(&executable.thunks)?;
         device.enter()?;
         let library = library_for(&executable.thunks, device)?;
-        let mut modules = Vec::with_capacity(executable.images.len());
+        // Images that are alike are loaded once; one without kernels has nothing but constants, which
+        // get memory of their own.
+        let mut modules: BTreeMap<&[u8], Arc<Module>> = BTreeMap::new();
         let mut kernels = IdMap::new();
-        for image in &executable.images {
-            let module = device.module(&image.name, image.code.bytes())?;
+        for image in executable.images.iter().filter(|i| !i.kernels.is_empty()) {
+            let code = image.code.bytes();
+            let module = match modules.get(code) {
+                Some(module) => Arc::clone(module),
+                None => Arc::new(Module::load(device, &image.name, code)?),
+            };
             for &kernel in &image.kernels {
                 let function = module.function(&executable.kernels[kernel].name)?;
                 kernels.set(kernel, Some(function));
             }
-            modules.push(module);
+            modules.insert(code, module);
         }
         reserve_shared_memory(device, &executable.thunks, &kernels)?;
         let stream = Stream::new(device)?;
         let overreads = any_overreads(&executable.thunks);
         let constants = executable.constants.values().map(|constant| {
-            let symbol = constant_symbol(&constant.name);
-            let mut variables = modules.iter().filter_map(|module| module.global(&symbol));
-            // A variable that the image fills in itself is the constant.
-            let variable = variables.find(|(_, size)| *size == constant.bytes.len());
-            if let (Some((address, _)), false) = (variable, overreads) {
-                stream.copy_in(address, &constant.bytes)?;
-                return Ok(Constant::Variable(address));
-            }
             let memory = Memory::with_room(device, constant.bytes.len(), overreads, &stream)?;
             stream.copy_in(memory.address(), &constant.bytes)?;
-            Ok(Constant::Own(memory))
+            Ok(memory)
         });
         let constants = constants.collect::<Result<_>>()?;
         stream.wait()?;
@@ -138,7 +123,7 @@ impl Program {
             library,
             overreads,
             kernel_names: names.map(|kernel| kernel.name.clone()).collect(),
-            _modules: modules,
+            _modules: modules.into_values().collect(),
         })
     }
 
@@ -190,10 +175,10 @@ impl Program {
             (_, None) => 0,
         });
         let addresses: Vec<u64> = addresses.collect();
-        let mut unused = Vec::new();
-        if self.overreads {
-            read_unused(&self.thunks, &self.allocs, &mut unused);
-        }
+        let unused = match self.overreads {
+            true => read_unused(&self.thunks, &self.allocs),
+            false => Vec::new(),
+        };
         for slice in unused {
             if self.allocs[slice.alloc].kind == AllocKind::Owned {
                 let address = addresses[slice.alloc.index()] + slice.offset;
@@ -223,12 +208,7 @@ impl Bound<'_> {
     /// # Errors
     /// `XA8004` when a launch or a kernel fails.
     pub fn execute(&mut self) -> Result<()> {
-        self.program.device.enter()?;
-        let runner = self.runner();
-        let queued = runner.run(&self.steps, &mut Unwatched, steps::Pace::Queue);
-        let run = self.stream.wait().and(queued);
-        self.counts = self.program.device.settle(run)?;
-        Ok(())
+        self.run(&mut Unwatched, steps::Pace::Queue)
     }
 
     /// As [`Bound::execute`], with someone looking on: every step is waited for.
@@ -236,25 +216,26 @@ impl Bound<'_> {
     /// # Errors
     /// As [`Bound::execute`].
     pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
+        self.run(watch, steps::Pace::Wait)
+    }
+
+    fn run<W: Watch>(&mut self, watch: &mut W, pace: steps::Pace) -> Result<()> {
         self.program.device.enter()?;
-        let run = self.runner().run(&self.steps, watch, steps::Pace::Wait);
-        let run = self.stream.wait().and(run);
-        self.counts = self.program.device.settle(run)?;
+        let mut runner = steps::Runner {
+            device: &self.program.device,
+            program: self.program,
+            stream: &self.stream,
+            pace,
+        };
+        let queued = runner.run(&self.steps, &mut Vec::new(), watch);
+        let run = self.stream.wait().and(queued);
+        self.counts = self.stream.settle(run)?;
         Ok(())
     }
 
     /// What each launch of the last run counted, a JSON object for each; nothing on a real device.
     pub fn counts(&self) -> &[Value] {
         &self.counts
-    }
-
-    fn runner(&self) -> steps::Runner<'_> {
-        steps::Runner {
-            device: &self.program.device,
-            program: self.program,
-            stream: &self.stream,
-            loops: RefCell::default(),
-        }
     }
 
     /// The array leaves of the result.
@@ -264,30 +245,18 @@ impl Bound<'_> {
     /// which the check rules out.
     pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
         self.program.device.enter()?;
-        let signature = &self.program.signature;
-        let leaves = signature.program.result.leaves().into_iter();
-        let arrays = leaves.filter_map(|(_, leaf)| leaf.as_array());
-        let pairs = signature.outputs.iter().zip(arrays);
-        pairs
-            .map(|(output, shape)| {
-                let slice = output.slice;
-                let base = match &self.program.allocs[slice.alloc].kind {
-                    AllocKind::Constant(constant) => {
-                        Some(self.program.constants[constant.index()].address())
-                    }
-                    _ => self.memory[slice.alloc.index()]
-                        .as_ref()
-                        .filter(|memory| slice.offset + slice.size <= memory.size() as u64)
-                        .map(Memory::address),
-                };
-                let base = base.ok_or_else(|| {
-                    Diagnostic::internal(codes::INTERNAL, "a result lies outside its buffer")
-                })?;
-                let mut bytes = vec![0; slice.size as usize];
-                self.stream.copy_out(&mut bytes, base + slice.offset)?;
-                device_form::from_device(&bytes, shape)
-            })
-            .collect()
+        binding::outputs(&self.program.signature, |slice| {
+            let memory = match &self.program.allocs[slice.alloc].kind {
+                AllocKind::Constant(constant) => Some(&self.program.constants[constant.index()]),
+                _ => self.memory[slice.alloc.index()].as_ref(),
+            };
+            let memory = memory.filter(|memory| slice.offset + slice.size <= memory.size() as u64);
+            let memory = memory.ok_or_else(binding::outside_its_buffer)?;
+            let mut bytes = vec![0; slice.size as usize];
+            self.stream
+                .copy_out(&mut bytes, memory.address() + slice.offset)?;
+            Ok(Cow::Owned(bytes))
+        })
     }
 }
 
@@ -302,53 +271,47 @@ fn is_plain_copy(copy: &CopyThunk) -> bool {
 
 /// Refuses thunks that this loader cannot run.
 fn refuse(thunks: &ThunkSequence) -> Result<()> {
-    let mut pending = vec![thunks];
-    while let Some(sequence) = pending.pop() {
-        for thunk in &sequence.0 {
-            let what = match &thunk.kind {
-                ThunkKind::Kernel(_)
-                | ThunkKind::Memset { .. }
-                | ThunkKind::Call(_)
-                | ThunkKind::While(_)
-                | ThunkKind::Conditional(_)
-                | ThunkKind::Windows(_)
-                | ThunkKind::Collective(_)
-                | ThunkKind::ReplicaId(_)
-                | ThunkKind::PartitionId(_)
-                | ThunkKind::RngSeed(_) => None,
-                ThunkKind::Copy(copy) if is_plain_copy(copy) => None,
-                ThunkKind::Copy(_) => {
-                    Some("a copy between layouts, which needs a kernel".to_owned())
-                }
-                ThunkKind::CustomCall(call) => Some(format!(
-                    "a call of `{}`, which this loader does not have",
-                    call.target
-                )),
-                ThunkKind::Gemm(gemm) if library::is_known(gemm) => None,
-                ThunkKind::Gemm(gemm) => Some(format!(
-                    "a `{}` thunk in a form that this loader does not ask cuBLASLt for",
-                    gemm.name
-                )),
-                ThunkKind::Fft(_) => Some(
-                    "a `fft` thunk, which needs cuFFT; this loader does not open it".to_owned(),
-                ),
-                ThunkKind::Foreign { name, .. } => Some(foreign(name)),
-                ThunkKind::Sort(_)
-                | ThunkKind::Dot(_)
-                | ThunkKind::Convolution(_)
-                | ThunkKind::TopK(_)
-                | ThunkKind::LibraryFusion(_)
-                | ThunkKind::RngGetAndUpdateState { .. } => Some(format!(
-                    "a `{}` thunk, which runs on CPUs only",
-                    thunk.kind.name()
-                )),
-            };
-            if let Some(what) = what {
-                let message = format!("the program has {what}");
-                return Err(Diagnostic::unsupported(codes::LOAD, message)
-                    .at(Location::Path(format!("`{}`", thunk.origin))));
+    for thunk in thunks.all() {
+        let what = match &thunk.kind {
+            ThunkKind::Kernel(_)
+            | ThunkKind::Memset { .. }
+            | ThunkKind::Call(_)
+            | ThunkKind::While(_)
+            | ThunkKind::Conditional(_)
+            | ThunkKind::Windows(_)
+            | ThunkKind::Collective(_)
+            | ThunkKind::ReplicaId(_)
+            | ThunkKind::PartitionId(_)
+            | ThunkKind::RngSeed(_) => None,
+            ThunkKind::Copy(copy) if is_plain_copy(copy) => None,
+            ThunkKind::Copy(_) => Some("a copy between layouts, which needs a kernel".to_owned()),
+            ThunkKind::CustomCall(call) => Some(format!(
+                "a call of `{}`, which this loader does not have",
+                call.target
+            )),
+            ThunkKind::Gemm(gemm) if library::is_known(gemm) => None,
+            ThunkKind::Gemm(gemm) => Some(format!(
+                "a `{}` thunk in a form that this loader does not ask cuBLASLt for",
+                gemm.name
+            )),
+            ThunkKind::Fft(_) => {
+                Some("a `fft` thunk, which needs cuFFT; this loader does not open it".to_owned())
             }
-            pending.extend(thunk.kind.nested());
+            ThunkKind::Foreign { name, .. } => Some(foreign(name)),
+            ThunkKind::Sort(_)
+            | ThunkKind::Dot(_)
+            | ThunkKind::Convolution(_)
+            | ThunkKind::TopK(_)
+            | ThunkKind::LibraryFusion(_)
+            | ThunkKind::RngGetAndUpdateState { .. } => Some(format!(
+                "a `{}` thunk, which runs on CPUs only",
+                thunk.kind.name()
+            )),
+        };
+        if let Some(what) = what {
+            let message = format!("the program has {what}");
+            return Err(Diagnostic::unsupported(codes::LOAD, message)
+                .at(Location::Path(format!("`{}`", thunk.origin))));
         }
     }
     Ok(())
@@ -368,61 +331,51 @@ fn foreign(name: &str) -> String {
 
 /// Whether a kernel may read beyond its buffers.
 fn any_overreads(thunks: &ThunkSequence) -> bool {
-    thunks.0.iter().any(|thunk| {
-        let own = matches!(&thunk.kind, ThunkKind::Kernel(kernel) if kernel.passing.overreads);
-        own || thunk.kind.nested().into_iter().any(any_overreads)
-    })
+    let mut thunks = thunks.all().into_iter();
+    thunks.any(|t| matches!(&t.kind, ThunkKind::Kernel(kernel) if kernel.passing.overreads))
 }
 
-/// What kernels of XLA read before it is written, and do not use, added to `found`: the word around
-/// an element smaller than a byte, and the rest of the unit in which a buffer ends.
-fn read_unused(
-    thunks: &ThunkSequence,
-    allocs: &Arena<AllocId, Allocation>,
-    found: &mut Vec<Slice>,
-) {
-    for thunk in &thunks.0 {
-        if let ThunkKind::Kernel(kernel) = &thunk.kind {
-            let packed = kernel.results.iter().filter(|r| r.shape.ty.is_sub_byte());
-            found.extend(packed.map(|result| result.slice));
-            for shaped in kernel.args.iter().chain(&kernel.results) {
-                let slice = shaped.slice;
-                let end = slice.offset + slice.size;
-                let rest = end
-                    .next_multiple_of(UNIT as u64)
-                    .min(allocs[slice.alloc].size.0);
-                found.push(Slice {
-                    offset: end,
-                    size: rest.saturating_sub(end),
-                    ..slice
-                });
-            }
-        }
-        for nested in thunk.kind.nested() {
-            read_unused(nested, allocs, found);
+/// What kernels of XLA read before it is written, and do not use: the word around an element smaller
+/// than a byte, and the rest of the unit in which a buffer ends.
+fn read_unused(thunks: &ThunkSequence, allocs: &Arena<AllocId, Allocation>) -> Vec<Slice> {
+    let mut found = Vec::new();
+    for thunk in thunks.all() {
+        let ThunkKind::Kernel(kernel) = &thunk.kind else {
+            continue;
+        };
+        let packed = kernel.results.iter().filter(|r| r.shape.ty.is_sub_byte());
+        found.extend(packed.map(|result| result.slice));
+        for shaped in kernel.args.iter().chain(&kernel.results) {
+            let slice = shaped.slice;
+            let end = slice.offset + slice.size;
+            let rest = end
+                .next_multiple_of(UNIT as u64)
+                .min(allocs[slice.alloc].size.0);
+            found.push(Slice {
+                offset: end,
+                size: rest.saturating_sub(end),
+                ..slice
+            });
         }
     }
+    found
 }
 
 /// cuBLASLt, when a thunk needs it.
 fn library_for(thunks: &ThunkSequence, device: &Device) -> Result<Option<Library>> {
-    let mut pending = vec![thunks];
-    while let Some(sequence) = pending.pop() {
-        for thunk in &sequence.0 {
-            if let ThunkKind::Gemm(gemm) = &thunk.kind {
-                let at = |error: Box<Diagnostic>| {
-                    let needs = format!("the program has a `{}` thunk, which needs it", gemm.name);
-                    error
-                        .note(needs)
-                        .at(Location::Path(format!("`{}`", thunk.origin)))
-                };
-                if device.is_simulated() {
-                    let message = "cuBLASLt does not run on a simulated device";
-                    return Err(at(Diagnostic::unsupported(codes::LOAD, message)));
-                }
-                return Library::open().map(Some).map_err(at);
+    for thunk in thunks.all() {
+        if let ThunkKind::Gemm(gemm) = &thunk.kind {
+            let at = |error: Box<Diagnostic>| {
+                let needs = format!("the program has a `{}` thunk, which needs it", gemm.name);
+                error
+                    .note(needs)
+                    .at(Location::Path(format!("`{}`", thunk.origin)))
+            };
+            if device.is_simulated() {
+                let message = "cuBLASLt does not run on a simulated device";
+                return Err(at(Diagnostic::unsupported(codes::LOAD, message)));
             }
-            pending.extend(thunk.kind.nested());
+            return Library::open().map(Some).map_err(at);
         }
     }
     Ok(None)
@@ -435,14 +388,10 @@ fn reserve_shared_memory(
     kernels: &IdMap<KernelId, Option<Function>>,
 ) -> Result<()> {
     let mut wanted: BTreeMap<KernelId, u32> = BTreeMap::new();
-    let mut pending = vec![thunks];
-    while let Some(sequence) = pending.pop() {
-        for thunk in &sequence.0 {
-            if let ThunkKind::Kernel(KernelThunk { kernel, launch, .. }) = &thunk.kind {
-                let most = wanted.entry(*kernel).or_default();
-                *most = launch.shared_bytes.max(*most);
-            }
-            pending.extend(thunk.kind.nested());
+    for thunk in thunks.all() {
+        if let ThunkKind::Kernel(KernelThunk { kernel, launch, .. }) = &thunk.kind {
+            let most = wanted.entry(*kernel).or_default();
+            *most = launch.shared_bytes.max(*most);
         }
     }
     for (kernel, bytes) in wanted {

@@ -4,7 +4,6 @@
     reason = "calls the driver on the addresses of a bound program"
 )]
 
-use std::cell::RefCell;
 use std::ffi::c_void;
 
 use cudarc::driver::sys;
@@ -13,8 +12,6 @@ use crate::base::Diagnostic;
 use crate::base::Id;
 use crate::base::Result;
 use crate::base::codes;
-use crate::executable::CollectiveThunk;
-use crate::executable::CollectiveThunkKind;
 use crate::executable::KernelThunk;
 use crate::executable::Launch;
 use crate::executable::Parameter;
@@ -24,17 +21,19 @@ use crate::executable::Slice;
 use crate::executable::TensorMap;
 use crate::executable::Thunk;
 use crate::executable::ThunkKind;
-use crate::executable::ThunkSequence;
 use crate::executable::WindowsThunk;
 use crate::runtime::binding::Watch;
 use crate::runtime::binding::random_seed;
 use crate::runtime::binding::refused_too_late;
-use crate::runtime::binding::select_branch;
 use crate::runtime::cuda::device::Device;
 use crate::runtime::cuda::device::Function;
 use crate::runtime::cuda::device::Stream;
 use crate::runtime::cuda::library::Product;
 use crate::runtime::cuda::program::Program;
+use crate::runtime::sequence;
+use crate::runtime::sequence::Gift;
+use crate::runtime::sequence::Resolve;
+use crate::runtime::sequence::Run;
 use crate::shape::PrimitiveType;
 
 /// Bytes of device memory.
@@ -44,7 +43,10 @@ pub(super) struct Block {
     size: usize,
 }
 
-/// One thunk, ready to run.
+/// Steps of a sequence.
+pub(super) type Steps = Vec<sequence::Step<Block, Step>>;
+
+/// One thunk that holds no others, or one on windows, ready to run.
 pub(super) enum Step {
     /// A launch: function, size, what each parameter is given, number of the kernel for messages.
     Kernel(Function, Box<Shape>, Box<[Argument]>, usize),
@@ -54,12 +56,6 @@ pub(super) enum Step {
     Memset(Block, u32),
     /// Writes a random seed that is not zero.
     RngSeed(Block),
-    /// Runs these.
-    Call(Vec<Step>),
-    /// Predicate, condition, body, trip count.
-    While(Block, Vec<Step>, Vec<Step>, Option<u64>),
-    /// Index and branches.
-    Conditional(Block, Vec<Vec<Step>>),
     /// Thunks on windows, and the address of each allocation.
     Windows(Box<WindowsThunk>, Box<[u64]>),
     /// A product of matrices.
@@ -97,18 +93,9 @@ pub(super) struct Resolver<'a> {
     pub(super) addresses: &'a [u64],
 }
 
-impl Resolver<'_> {
-    /// The steps of a sequence.
-    ///
-    /// # Errors
-    /// `XA9001` for thunks that loading should have refused.
-    pub(super) fn sequence(&self, sequence: &ThunkSequence) -> Result<Vec<Step>> {
-        let mut steps = Vec::with_capacity(sequence.0.len());
-        for thunk in &sequence.0 {
-            self.thunk(thunk, &mut steps)?;
-        }
-        Ok(steps)
-    }
+impl Resolve for Resolver<'_> {
+    type Block = Block;
+    type Own = Step;
 
     fn block(&self, slice: &Slice) -> Block {
         Block {
@@ -117,7 +104,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn thunk(&self, thunk: &Thunk, steps: &mut Vec<Step>) -> Result<()> {
+    fn own(&self, thunk: &Thunk, steps: &mut Vec<Step>) -> Result<()> {
         let step = match &thunk.kind {
             ThunkKind::Kernel(kernel) => {
                 let slices = kernel.args.iter().chain(&kernel.results);
@@ -141,22 +128,12 @@ impl Resolver<'_> {
             ThunkKind::Memset { destination, value } => {
                 Step::Memset(self.block(destination), *value)
             }
-            ThunkKind::Call(sequence) => Step::Call(self.sequence(sequence)?),
-            ThunkKind::While(w) => Step::While(
-                self.block(&w.predicate),
-                self.sequence(&w.condition)?,
-                self.sequence(&w.body)?,
-                w.trip_count,
-            ),
-            ThunkKind::Conditional(c) => {
-                let branches = c.branches.iter().map(|branch| self.sequence(branch));
-                Step::Conditional(
-                    self.block(&c.branch_index),
-                    branches.collect::<Result<_>>()?,
-                )
-            }
             ThunkKind::Collective(collective) => {
-                self.collective(collective, steps);
+                let gifts = sequence::lone_collective(collective)?.into_iter();
+                steps.extend(gifts.map(|gift| match gift {
+                    Gift::Own(from, to) => Step::Copy(self.block(&from), self.block(&to)),
+                    Gift::Zeros(to) => Step::Memset(self.block(&to), 0),
+                }));
                 return Ok(());
             }
             // The only replica and the only partition is number 0.
@@ -169,7 +146,9 @@ impl Resolver<'_> {
         steps.push(step);
         Ok(())
     }
+}
 
+impl Resolver<'_> {
     fn kernel(&self, thunk: &KernelThunk, slices: &[&ShapedSlice]) -> Result<Step> {
         let function = self.program.kernels[thunk.kernel];
         let function = function.ok_or_else(|| refused_too_late("kernel"))?;
@@ -237,26 +216,6 @@ impl Resolver<'_> {
         device.check(status, || format!("encoding {map:?}"))?;
         Ok(encoded)
     }
-
-    /// With one participant every collective hands its operand on, except that nothing arrives where
-    /// a permutation sends nothing.
-    fn collective(&self, thunk: &CollectiveThunk, steps: &mut Vec<Step>) {
-        let receives = match &thunk.kind {
-            CollectiveThunkKind::CollectivePermute { pairs } => pairs.contains(&(0, 0)),
-            CollectiveThunkKind::AllGather
-            | CollectiveThunkKind::AllReduce { .. }
-            | CollectiveThunkKind::AllToAll
-            | CollectiveThunkKind::ReduceScatter { .. }
-            | CollectiveThunkKind::CollectiveBroadcast => true,
-        };
-        for (source, destination) in thunk.sources.iter().zip(&thunk.destinations) {
-            let destination = self.block(&destination.slice);
-            steps.push(match receives {
-                true => Step::Copy(self.block(&source.slice), destination),
-                false => Step::Memset(destination, 0),
-            });
-        }
-    }
 }
 
 /// Whether steps are waited for one by one.
@@ -273,110 +232,65 @@ pub(super) struct Runner<'a> {
     pub(super) device: &'a Device,
     pub(super) program: &'a Program,
     pub(super) stream: &'a Stream,
-    /// How many steps each loop around the present thunk has made, the innermost last.
-    pub(super) loops: RefCell<Vec<u64>>,
+    pub(super) pace: Pace,
+}
+
+impl Run for Runner<'_> {
+    type Block = Block;
+    type Own = Step;
+
+    fn own<W: Watch>(&mut self, step: &Step, loops: &mut Vec<u64>, watch: &mut W) -> Result<()> {
+        let name = match step {
+            Step::Kernel(function, shape, arguments, number) => {
+                let name = self.program.kernel_names.get(*number);
+                let name = name.map_or("?", String::as_str);
+                self.launch(*function, shape, arguments, name)?;
+                name
+            }
+            Step::Copy(from, to) => {
+                self.copy(*from, *to)?;
+                "copy"
+            }
+            Step::Memset(block, value) => {
+                self.fill(*block, *value)?;
+                "memset"
+            }
+            Step::RngSeed(block) => {
+                let mut seed = vec![0; block.size];
+                random_seed(&mut seed);
+                self.stream.copy_in(block.address, &seed)?;
+                "rng-seed"
+            }
+            Step::Windows(windows, addresses) => {
+                let steps = self.windows(windows, addresses, loops)?;
+                return self.run(&steps, loops, watch);
+            }
+            Step::Product(product) => {
+                product.run(self.stream)?;
+                "matrix product"
+            }
+        };
+        if self.pace == Pace::Wait {
+            self.stream.wait()?;
+            watch.done(name);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, block: Block, bytes: &mut [u8; 4]) -> Result<usize> {
+        let size = block.size.min(bytes.len());
+        self.stream.copy_out(&mut bytes[..size], block.address)?;
+        Ok(size)
+    }
 }
 
 impl Runner<'_> {
-    /// Runs steps in order.
-    ///
-    /// # Errors
-    /// `XA8004` when the driver refuses one, or a step before one that the host must read failed.
-    pub(super) fn run<W: Watch>(&self, steps: &[Step], watch: &mut W, pace: Pace) -> Result<()> {
-        for step in steps {
-            let name = match step {
-                Step::Kernel(function, shape, arguments, number) => {
-                    let name = self.program.kernel_names.get(*number);
-                    let name = name.map_or("?", String::as_str);
-                    self.launch(*function, shape, arguments, name)?;
-                    name
-                }
-                Step::Copy(from, to) => {
-                    self.copy(*from, *to)?;
-                    "copy"
-                }
-                Step::Memset(block, value) => {
-                    self.fill(*block, *value)?;
-                    "memset"
-                }
-                Step::RngSeed(block) => {
-                    let mut seed = vec![0; block.size];
-                    random_seed(&mut seed);
-                    self.stream.copy_in(block.address, &seed)?;
-                    "rng-seed"
-                }
-                Step::Call(steps) => {
-                    self.run(steps, watch, pace)?;
-                    continue;
-                }
-                Step::Windows(windows, addresses) => {
-                    let steps = self.windows(windows, addresses)?;
-                    self.run(&steps, watch, pace)?;
-                    continue;
-                }
-                Step::Product(product) => {
-                    product.run(self.stream)?;
-                    "matrix product"
-                }
-                Step::While(predicate, condition, body, trip_count) => {
-                    self.run_while(*predicate, [condition, body], *trip_count, watch, pace)?;
-                    continue;
-                }
-                Step::Conditional(index, branches) => {
-                    let mut bytes = vec![0; index.size];
-                    self.stream.copy_out(&mut bytes, index.address)?;
-                    self.run(
-                        &branches[select_branch(&bytes, branches.len())],
-                        watch,
-                        pace,
-                    )?;
-                    continue;
-                }
-            };
-            if pace == Pace::Wait {
-                self.stream.wait()?;
-                watch.done(name);
-            }
-        }
-        Ok(())
-    }
-
-    fn run_while<W: Watch>(
-        &self,
-        predicate: Block,
-        [condition, body]: [&[Step]; 2],
-        trip_count: Option<u64>,
-        watch: &mut W,
-        pace: Pace,
-    ) -> Result<()> {
-        self.loops.borrow_mut().push(0);
-        let mut made = 0;
-        let goes_on = |made: u64, watch: &mut W| -> Result<bool> {
-            if let Some(count) = trip_count {
-                return Ok(made < count);
-            }
-            self.run(condition, watch, pace)?;
-            let mut goes_on = [0];
-            self.stream.copy_out(&mut goes_on, predicate.address)?;
-            Ok(goes_on != [0])
-        };
-        while goes_on(made, watch)? {
-            self.run(body, watch, pace)?;
-            made += 1;
-            if let Some(count) = self.loops.borrow_mut().last_mut() {
-                *count = made;
-            }
-        }
-        self.loops.borrow_mut().pop();
-        Ok(())
-    }
-
     /// The steps of thunks on windows, which are looked up now.
-    fn windows(&self, thunk: &WindowsThunk, addresses: &[u64]) -> Result<Vec<Step>> {
+    fn windows(&self, thunk: &WindowsThunk, addresses: &[u64], loops: &[u64]) -> Result<Steps> {
         let mut addresses = addresses.to_vec();
         for window in &thunk.windows {
             let begin = addresses[window.buffer.alloc.index()] + window.buffer.offset;
-            let offset = self.offset(&window.place, &addresses)?;
+            let offset = self.offset(&window.place, &addresses, loops)?;
             let size = self.program.size(window.alloc);
             let offset = u64::try_from(offset).ok();
             let offset = offset.filter(|o| o.saturating_add(size) <= window.buffer.size);
@@ -397,14 +311,13 @@ impl Runner<'_> {
     }
 
     /// Bytes from the beginning of a buffer to a window on it.
-    fn offset(&self, place: &Place, addresses: &[u64]) -> Result<i64> {
+    fn offset(&self, place: &Place, addresses: &[u64], loops: &[u64]) -> Result<i64> {
         match place {
             Place::Step {
                 depth,
                 offset,
                 stride,
             } => {
-                let loops = self.loops.borrow();
                 let made = depth.map_or(Some(0), |depth| loops.iter().rev().nth(depth).copied());
                 let made = made.ok_or_else(|| {
                     let message = "a window counts the steps of a loop that is not there";

@@ -173,10 +173,15 @@ impl<T: Copy> In<T> {
         if self.0.is_null() {
             return Err(Status::INVALID_VALUE);
         }
-        // SAFETY: the caller of the entry point vouches for `count` elements.
-        Ok((0..count)
-            .map(|index| unsafe { self.0.add(index).read_unaligned() })
-            .collect())
+        let mut values = Vec::new();
+        // No list that is there has more elements than memory has room for.
+        let room = values.try_reserve_exact(count);
+        room.map_err(|_| Status::INVALID_VALUE)?;
+        for index in 0..count {
+            // SAFETY: the caller of the entry point vouches for `count` elements.
+            values.push(unsafe { self.0.add(index).read_unaligned() });
+        }
+        Ok(values)
     }
 }
 
@@ -205,6 +210,10 @@ impl In<c_char> {
         Ok(unsafe { CStr::from_ptr(self.0) }.to_bytes())
     }
 }
+
+/// Name, address, and name and type of each argument of an entry point.
+#[cfg(test)]
+pub(super) type Signature = (&'static str, usize, Vec<(&'static str, &'static str)>);
 
 /// Runs an entry point's body: no panic gets out, and every call can be traced.
 pub(super) fn enter(name: &str, body: impl FnOnce() -> Answer) -> Status {
@@ -248,6 +257,16 @@ macro_rules! api {
         /// The entry points of this file.
         pub(super) fn names() -> Vec<(&'static str, usize)> {
             vec![$((stringify!($name), $name as *const () as usize)),*]
+        }
+
+        /// The entry points of this file with what they are given.
+        #[cfg(test)]
+        pub(super) fn signatures() -> Vec<$crate::simulator::driver::abi::Signature> {
+            vec![$((
+                stringify!($name),
+                $name as *const () as usize,
+                vec![$((stringify!($arg), stringify!($ty))),*],
+            )),*]
         }
     };
 }

@@ -184,6 +184,39 @@ pub(super) fn end(stream: &Arc<Stream>) -> Answer<Handle> {
         return Err(Status::STREAM_CAPTURE_UNMATCHED);
     }
     let unjoined = is_unjoined(driver, stream, &capture);
+    close(driver, session);
+    let failure = if session.is_broken() {
+        Status::STREAM_CAPTURE_INVALIDATED
+    } else if unjoined {
+        Status::STREAM_CAPTURE_UNJOINED
+    } else {
+        return Ok(session.graph.handle);
+    };
+    if !session.into {
+        session.graph.destroy(driver);
+    }
+    Err(failure)
+}
+
+/// Ends the capture that began in a stream which goes away; nobody can have its graph any more.
+pub(super) fn abandon(driver: &Driver, stream: &Stream) {
+    let capture = lock(&stream.capture).take();
+    let Some(capture) = capture else {
+        return;
+    };
+    if capture.session.origin != stream.handle {
+        // What it captured may be joined or not; nobody can tell any more.
+        capture.session.invalidate();
+        return;
+    }
+    close(driver, &capture.session);
+    if !capture.session.into {
+        capture.session.graph.destroy(driver);
+    }
+}
+
+/// Takes every stream out of a capture, which is over.
+fn close(driver: &Driver, session: &Session) {
     for other in driver.streams.all() {
         let mut theirs = lock(&other.capture);
         if theirs
@@ -196,17 +229,6 @@ pub(super) fn end(stream: &Arc<Stream>) -> Answer<Handle> {
     if lock(&SESSIONS).remove(&session.id).is_some() {
         COUNT.fetch_sub(1, Ordering::AcqRel);
     }
-    let failure = if session.is_broken() {
-        Status::STREAM_CAPTURE_INVALIDATED
-    } else if unjoined {
-        Status::STREAM_CAPTURE_UNJOINED
-    } else {
-        return Ok(session.graph.handle);
-    };
-    if !session.into {
-        session.graph.destroy(driver);
-    }
-    Err(failure)
 }
 
 /// Whether another stream's captured work does not lead to the origin's end.

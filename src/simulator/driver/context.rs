@@ -22,6 +22,7 @@ use crate::simulator::driver::abi::In;
 use crate::simulator::driver::abi::Out;
 use crate::simulator::driver::abi::alias;
 use crate::simulator::driver::abi::api;
+use crate::simulator::driver::capture;
 use crate::simulator::driver::state::Driver;
 use crate::simulator::driver::state::driver;
 use crate::simulator::driver::state::in_callback;
@@ -142,6 +143,7 @@ impl Context {
     /// Lets go of everything that it owns.
     fn tear_down(&self, driver: &Driver) {
         for stream in self.streams(driver) {
+            capture::abandon(driver, &stream);
             stream.wait();
         }
         self.alive.store(false, Ordering::Release);
@@ -206,14 +208,20 @@ pub(super) fn current() -> Answer<Arc<Context>> {
 /// The current context, in order or not.
 pub(super) fn current_any() -> Answer<Arc<Context>> {
     driver()?;
-    if in_callback() {
-        return Err(Status::NOT_PERMITTED);
-    }
+    refuse_callback()?;
     let context = top().ok_or(Status::INVALID_CONTEXT)?;
     if !context.is_alive() {
         return Err(Status::CONTEXT_IS_DESTROYED);
     }
     Ok(context)
+}
+
+/// Functions of the program that streams run may not wait for streams.
+pub(super) fn refuse_callback() -> Answer {
+    if in_callback() {
+        return Err(Status::NOT_PERMITTED);
+    }
+    Ok(())
 }
 
 /// A context by handle; 0 is the current one.
@@ -251,6 +259,7 @@ fn create(out: Out<Handle>, flags: u32, device: c_int, version: u32) -> Answer {
 /// The primary context of a device, which is made if nobody has it, and kept until it is released.
 pub(super) fn retain(driver: &Driver, device: c_int) -> Answer<Handle> {
     let device = driver.device(device)?;
+    refuse_callback()?;
     let mut primary = lock(&device.primary);
     primary.count += 1;
     if primary.context == 0 {
@@ -272,34 +281,31 @@ api! {
     fn cuDevicePrimaryCtxRelease_v2(device: c_int) {
         let driver = driver()?;
         let device = driver.device(device)?;
-        let last = {
-            let mut primary = lock(&device.primary);
-            if primary.count == 0 {
-                return Err(Status::INVALID_CONTEXT);
-            }
-            primary.count -= 1;
-            (primary.count == 0).then_some(primary.context)
-        };
-        if let Some(handle) = last {
-            driver.contexts.get(handle)?.tear_down(driver);
+        refuse_callback()?;
+        // Whoever retains it meanwhile waits for the end of the teardown.
+        let mut primary = lock(&device.primary);
+        if primary.count == 0 {
+            return Err(Status::INVALID_CONTEXT);
+        }
+        primary.count -= 1;
+        if primary.count == 0 {
+            driver.contexts.get(primary.context)?.tear_down(driver);
         }
         Ok(())
     }
     fn cuDevicePrimaryCtxReset_v2(device: c_int) {
         let driver = driver()?;
         let device = driver.device(device)?;
-        let (handle, count, flags) = {
-            let primary = lock(&device.primary);
-            (primary.context, primary.count, primary.flags)
-        };
-        let Some(context) = driver.contexts.find(handle) else {
+        refuse_callback()?;
+        let primary = lock(&device.primary);
+        let Some(context) = driver.contexts.find(primary.context) else {
             return Ok(());
         };
         if context.is_alive() {
             context.tear_down(driver);
         }
-        if count > 0 {
-            context.revive(flags);
+        if primary.count > 0 {
+            context.revive(primary.flags);
         }
         Ok(())
     }
@@ -309,6 +315,7 @@ api! {
         if flags & !KNOWN_FLAGS != 0 || (flags & 7).count_ones() > 1 {
             return Err(Status::INVALID_VALUE);
         }
+        refuse_callback()?;
         let mut primary = lock(&device.primary);
         primary.flags = flags;
         if let Some(context) = driver.contexts.find(primary.context) {
@@ -319,6 +326,7 @@ api! {
     fn cuDevicePrimaryCtxGetState(device: c_int, flags: Out<c_uint>, active: Out<c_int>) {
         let driver = driver()?;
         let device = driver.device(device)?;
+        refuse_callback()?;
         let primary = lock(&device.primary);
         flags.put(primary.flags)?;
         active.put(c_int::from(primary.count > 0))
@@ -350,6 +358,7 @@ api! {
     }
     fn cuCtxDestroy_v2(context: Handle) {
         let driver = driver()?;
+        refuse_callback()?;
         let context = driver.contexts.find(context).ok_or(Status::INVALID_CONTEXT)?;
         if context.primary || !context.is_alive() {
             return Err(Status::INVALID_CONTEXT);

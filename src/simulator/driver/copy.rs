@@ -1,11 +1,8 @@
-//! Copying and filling.
+//! Copying.
 
 #![allow(unsafe_code, reason = "entry points of a C interface have fixed names")]
 
-use std::ffi::c_uchar;
-use std::ffi::c_uint;
 use std::ffi::c_ulonglong;
-use std::ffi::c_ushort;
 
 use crate::simulator::driver::abi::Address;
 use crate::simulator::driver::abi::Answer;
@@ -21,7 +18,6 @@ use crate::simulator::driver::state::driver;
 use crate::simulator::driver::status::Status;
 use crate::simulator::driver::stream;
 use crate::simulator::driver::transfer::DEVICE;
-use crate::simulator::driver::transfer::Fill;
 use crate::simulator::driver::transfer::HOST;
 use crate::simulator::driver::transfer::Transfer;
 use crate::simulator::driver::transfer::UNIFIED;
@@ -31,7 +27,6 @@ use crate::simulator::driver::types::Copy3d;
 use crate::simulator::driver::types::CopyAttributes;
 use crate::simulator::driver::types::CopyBatch3d;
 use crate::simulator::driver::types::CopyOperand;
-use crate::simulator::driver::types::SetParams;
 use crate::simulator::driver::work::Work;
 
 /// A copy that the call waits for.
@@ -69,23 +64,6 @@ pub(super) fn copy_in(params: Copy3d, stream: Handle) -> Answer {
     Ok(())
 }
 
-fn fill_now(params: SetParams) -> Answer {
-    context::current()?;
-    let Some(fill) = Fill::new(driver()?, params)? else {
-        return Ok(());
-    };
-    let stream = stream::resolve(0)?;
-    stream::issue_and_wait(&stream, Work::Fill(fill))
-}
-
-fn fill_in(params: SetParams, stream: Handle) -> Answer {
-    let stream = stream::resolve(stream)?;
-    let Some(fill) = Fill::new(driver()?, params)? else {
-        return Ok(());
-    };
-    stream::issue(&stream, Work::Fill(fill))
-}
-
 fn flat(copy: &Copy2d) -> Copy3d {
     Copy3d {
         src_x: copy.src_x,
@@ -106,24 +84,6 @@ fn flat(copy: &Copy2d) -> Copy3d {
         height: copy.height,
         depth: 1,
         ..Copy3d::default()
-    }
-}
-
-fn fill(
-    address: Address,
-    pitch: usize,
-    value: u32,
-    element: u32,
-    width: usize,
-    height: usize,
-) -> SetParams {
-    SetParams {
-        address,
-        pitch,
-        value,
-        element,
-        width,
-        height,
     }
 }
 
@@ -150,11 +110,12 @@ fn operand(operand: &CopyOperand) -> Answer<(Address, usize, usize)> {
     }
 }
 
-fn copy_operation(operation: &CopyBatch3d, stream: Handle) -> Answer {
+/// A copy of a batch as a copy of its own.
+fn boxed(operation: &CopyBatch3d) -> Answer<Copy3d> {
     let (source, source_row, source_height) = operand(&operation.source)?;
     let (target, target_row, target_height) = operand(&operation.destination)?;
     let [width, height, depth] = operation.extent;
-    let params = Copy3d {
+    Ok(Copy3d {
         src_type: UNIFIED,
         src_device: source,
         src_pitch: source_row,
@@ -167,42 +128,50 @@ fn copy_operation(operation: &CopyBatch3d, stream: Handle) -> Answer {
         height,
         depth,
         ..Copy3d::default()
-    };
-    copy_in(params, stream)
+    })
 }
 
+/// Copies one after the other; `failed` is told which one could not be made.
 fn batch(
-    targets: In<Address>,
-    sources: In<Address>,
-    sizes: In<usize>,
     count: usize,
     failed: Out<usize>,
     stream: Handle,
+    copies: impl Iterator<Item = Answer<Copy3d>>,
 ) -> Answer {
     // No single copy is to blame at first.
     failed.put_if(usize::MAX);
     if count == 0 || matches!(stream, 0 | 1) {
         return Err(Status::INVALID_VALUE);
     }
-    let targets = targets.array(count)?;
-    let sources = sources.array(count)?;
-    let sizes = sizes.array(count)?;
-    for (index, size) in sizes.into_iter().enumerate() {
-        let params = linear((UNIFIED, sources[index]), (UNIFIED, targets[index]), size);
-        copy_in(params, stream).inspect_err(|_| failed.put_if(index))?;
+    for (index, copy) in copies.enumerate() {
+        let issued = copy.and_then(|copy| copy_in(copy, stream));
+        issued.inspect_err(|_| failed.put_if(index))?;
     }
     Ok(())
 }
 
-fn batch3d(count: usize, list: In<CopyBatch3d>, failed: Out<usize>, stream: Handle) -> Answer {
-    failed.put_if(usize::MAX);
-    if count == 0 || matches!(stream, 0 | 1) {
-        return Err(Status::INVALID_VALUE);
-    }
-    for (index, operation) in list.array(count)?.iter().enumerate() {
-        copy_operation(operation, stream).inspect_err(|_| failed.put_if(index))?;
-    }
-    Ok(())
+fn batch_of_rows(
+    [targets, sources]: [In<Address>; 2],
+    sizes: In<usize>,
+    count: usize,
+    failed: Out<usize>,
+    stream: Handle,
+) -> Answer {
+    let (targets, sources) = (targets.array(count)?, sources.array(count)?);
+    let rows = targets.into_iter().zip(sources).zip(sizes.array(count)?);
+    let copies =
+        rows.map(|((target, source), size)| Ok(linear((UNIFIED, source), (UNIFIED, target), size)));
+    batch(count, failed, stream, copies)
+}
+
+fn batch_of_boxes(
+    count: usize,
+    list: In<CopyBatch3d>,
+    failed: Out<usize>,
+    stream: Handle,
+) -> Answer {
+    let list = list.array(count)?;
+    batch(count, failed, stream, list.iter().map(boxed))
 }
 
 api! {
@@ -264,58 +233,22 @@ api! {
         copy_in(copy, stream)
     }
     fn cuMemcpyBatchAsync(targets: In<Address>, sources: In<Address>, sizes: In<usize>, count: usize, _attributes: In<CopyAttributes>, _places: In<usize>, _number: usize, failed: Out<usize>, stream: Handle) {
-        batch(targets, sources, sizes, count, failed, stream)
+        batch_of_rows([targets, sources], sizes, count, failed, stream)
     }
     fn cuMemcpyBatchAsync_v2(targets: In<Address>, sources: In<Address>, sizes: In<usize>, count: usize, _attributes: In<CopyAttributes>, _places: In<usize>, _number: usize, stream: Handle) {
-        batch(targets, sources, sizes, count, Out::null(), stream)
+        batch_of_rows([targets, sources], sizes, count, Out::null(), stream)
     }
     fn cuMemcpy3DBatchAsync(count: usize, list: In<CopyBatch3d>, failed: Out<usize>, _flags: c_ulonglong, stream: Handle) {
-        batch3d(count, list, failed, stream)
+        batch_of_boxes(count, list, failed, stream)
     }
     fn cuMemcpy3DBatchAsync_v2(count: usize, list: In<CopyBatch3d>, _flags: c_ulonglong, stream: Handle) {
-        batch3d(count, list, Out::null(), stream)
+        batch_of_boxes(count, list, Out::null(), stream)
     }
     fn cuMemcpyWithAttributesAsync(target: Address, source: Address, bytes: usize, _attributes: In<CopyAttributes>, stream: Handle) {
         copy_in(linear((UNIFIED, source), (UNIFIED, target), bytes), stream)
     }
     fn cuMemcpy3DWithAttributesAsync(operation: In<CopyBatch3d>, _flags: c_ulonglong, stream: Handle) {
-        copy_operation(&operation.get()?, stream)
-    }
-    fn cuMemsetD8_v2(target: Address, value: c_uchar, count: usize) {
-        fill_now(fill(target, 0, u32::from(value), 1, count, 1))
-    }
-    fn cuMemsetD8Async(target: Address, value: c_uchar, count: usize, stream: Handle) {
-        fill_in(fill(target, 0, u32::from(value), 1, count, 1), stream)
-    }
-    fn cuMemsetD2D8_v2(target: Address, pitch: usize, value: c_uchar, width: usize, height: usize) {
-        fill_now(fill(target, pitch, u32::from(value), 1, width, height))
-    }
-    fn cuMemsetD2D8Async(target: Address, pitch: usize, value: c_uchar, width: usize, height: usize, stream: Handle) {
-        fill_in(fill(target, pitch, u32::from(value), 1, width, height), stream)
-    }
-    fn cuMemsetD16_v2(target: Address, value: c_ushort, count: usize) {
-        fill_now(fill(target, 0, u32::from(value), 2, count, 1))
-    }
-    fn cuMemsetD16Async(target: Address, value: c_ushort, count: usize, stream: Handle) {
-        fill_in(fill(target, 0, u32::from(value), 2, count, 1), stream)
-    }
-    fn cuMemsetD2D16_v2(target: Address, pitch: usize, value: c_ushort, width: usize, height: usize) {
-        fill_now(fill(target, pitch, u32::from(value), 2, width, height))
-    }
-    fn cuMemsetD2D16Async(target: Address, pitch: usize, value: c_ushort, width: usize, height: usize, stream: Handle) {
-        fill_in(fill(target, pitch, u32::from(value), 2, width, height), stream)
-    }
-    fn cuMemsetD32_v2(target: Address, value: c_uint, count: usize) {
-        fill_now(fill(target, 0, value, 4, count, 1))
-    }
-    fn cuMemsetD32Async(target: Address, value: c_uint, count: usize, stream: Handle) {
-        fill_in(fill(target, 0, value, 4, count, 1), stream)
-    }
-    fn cuMemsetD2D32_v2(target: Address, pitch: usize, value: c_uint, width: usize, height: usize) {
-        fill_now(fill(target, pitch, value, 4, width, height))
-    }
-    fn cuMemsetD2D32Async(target: Address, pitch: usize, value: c_uint, width: usize, height: usize, stream: Handle) {
-        fill_in(fill(target, pitch, value, 4, width, height), stream)
+        copy_in(boxed(&operation.get()?)?, stream)
     }
 }
 
@@ -329,12 +262,6 @@ alias! {
     cuMemcpy2DUnaligned_v2_ptds = cuMemcpy2DUnaligned_v2(copy: In<Copy2d>);
     cuMemcpy3D_v2_ptds = cuMemcpy3D_v2(copy: In<Copy3d>);
     cuMemcpy3DPeer_ptds = cuMemcpy3DPeer(copy: In<Copy3d>);
-    cuMemsetD8_v2_ptds = cuMemsetD8_v2(target: Address, value: c_uchar, count: usize);
-    cuMemsetD2D8_v2_ptds = cuMemsetD2D8_v2(target: Address, pitch: usize, value: c_uchar, width: usize, height: usize);
-    cuMemsetD16_v2_ptds = cuMemsetD16_v2(target: Address, value: c_ushort, count: usize);
-    cuMemsetD2D16_v2_ptds = cuMemsetD2D16_v2(target: Address, pitch: usize, value: c_ushort, width: usize, height: usize);
-    cuMemsetD32_v2_ptds = cuMemsetD32_v2(target: Address, value: c_uint, count: usize);
-    cuMemsetD2D32_v2_ptds = cuMemsetD2D32_v2(target: Address, pitch: usize, value: c_uint, width: usize, height: usize);
 }
 
 per_thread! {
@@ -352,10 +279,4 @@ per_thread! {
     cuMemcpy3DBatchAsync_v2_ptsz = cuMemcpy3DBatchAsync_v2(count: usize, list: In<CopyBatch3d>, _flags: c_ulonglong; stream);
     cuMemcpyWithAttributesAsync_ptsz = cuMemcpyWithAttributesAsync(target: Address, source: Address, bytes: usize, _attributes: In<CopyAttributes>; stream);
     cuMemcpy3DWithAttributesAsync_ptsz = cuMemcpy3DWithAttributesAsync(operation: In<CopyBatch3d>, _flags: c_ulonglong; stream);
-    cuMemsetD8Async_ptsz = cuMemsetD8Async(target: Address, value: c_uchar, count: usize; stream);
-    cuMemsetD2D8Async_ptsz = cuMemsetD2D8Async(target: Address, pitch: usize, value: c_uchar, width: usize, height: usize; stream);
-    cuMemsetD16Async_ptsz = cuMemsetD16Async(target: Address, value: c_ushort, count: usize; stream);
-    cuMemsetD2D16Async_ptsz = cuMemsetD2D16Async(target: Address, pitch: usize, value: c_ushort, width: usize, height: usize; stream);
-    cuMemsetD32Async_ptsz = cuMemsetD32Async(target: Address, value: c_uint, count: usize; stream);
-    cuMemsetD2D32Async_ptsz = cuMemsetD2D32Async(target: Address, pitch: usize, value: c_uint, width: usize, height: usize; stream);
 }

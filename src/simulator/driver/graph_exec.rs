@@ -189,15 +189,6 @@ api! {
         params.put(InstantiateParams { error_node: 0, result, ..wanted })?;
         made
     }
-    fn cuGraphInstantiateWithParams_ptsz(
-        out: Out<Handle>, graph: Handle, params: Out<InstantiateParams>,
-    ) {
-        let wanted = params.get()?;
-        let made = instantiate(out, graph, wanted.flags);
-        let result = if made.is_ok() { 0 } else { 2 };
-        params.put(InstantiateParams { error_node: 0, result, ..wanted })?;
-        made
-    }
     fn cuGraphLaunch(exec: Handle, stream: Handle) {
         let exec = resolve(exec)?;
         let stream = stream::resolve(stream)?;
@@ -319,6 +310,8 @@ api! {
 alias! {
     cuGraphInstantiate = cuGraphInstantiate_v2(
         out: Out<Handle>, graph: Handle, error: Out<Handle>, log: Out<c_char>, size: usize);
+    cuGraphInstantiateWithParams_ptsz = cuGraphInstantiateWithParams(
+        out: Out<Handle>, graph: Handle, params: Out<InstantiateParams>);
 }
 
 per_thread! {

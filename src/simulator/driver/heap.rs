@@ -25,6 +25,9 @@ use crate::simulator::memory::raw::Zeroed;
 /// Blocks from here on are mapped, so that pages nobody touches cost nothing.
 const LARGE: u64 = 1 << 20;
 
+/// Bytes of a page of the operating system.
+const PAGE: u64 = 4096;
+
 /// What allocations are aligned to.
 const ALIGNMENT: u64 = 512;
 
@@ -42,7 +45,7 @@ impl Mapping {
     /// Addresses without memory, at a multiple of `alignment`, near `hint` if that is free.
     pub(super) fn reserve(bytes: u64, alignment: u64, hint: Address) -> Option<Self> {
         let hinted = Self::make(bytes, libc::PROT_NONE, hint)?;
-        if hinted.base.is_multiple_of(alignment.max(4096)) {
+        if hinted.base.is_multiple_of(alignment.max(PAGE)) {
             return Some(hinted);
         }
         drop(hinted);
@@ -62,7 +65,7 @@ impl Mapping {
         let bytes = usize::try_from(bytes)
             .ok()?
             .max(1)
-            .checked_next_multiple_of(4096)?;
+            .checked_next_multiple_of(PAGE as usize)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: new pages at an address of the system's choice; nothing that exists is touched.
         let base = unsafe { libc::mmap(hint as *mut _, bytes, protection, flags, -1, 0) };
@@ -92,6 +95,17 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         unmap(self.base, self.bytes);
     }
+}
+
+/// Whether the process has memory at every page of a range.
+pub(super) fn is_mapped(base: Address, bytes: u64) -> bool {
+    let Some(end) = base.checked_add(bytes) else {
+        return false;
+    };
+    let first = base / PAGE * PAGE;
+    let length = (end - first) as usize;
+    // SAFETY: looks at the pages' table only; with this flag nothing is written.
+    unsafe { libc::msync(first as *mut _, length, libc::MS_ASYNC) == 0 }
 }
 
 /// What holds a block's bytes.
@@ -294,18 +308,18 @@ impl Heap {
         if memory.live.swap(true, Ordering::AcqRel) {
             return Err(Status::INVALID_VALUE);
         }
-        driver.device(memory.device as i32)?.take(memory.bytes)?;
-        let backing = Backing::Graph(Arc::clone(memory));
-        self.add(
-            driver,
-            context,
-            memory.base,
-            memory.bytes,
-            Use::Graph,
-            0,
-            backing,
-        )
-        .map(|_| ())
+        let device = driver.device(memory.device as i32)?;
+        let taken = device.take(memory.bytes);
+        let added = taken.and_then(|()| {
+            let backing = Backing::Graph(Arc::clone(memory));
+            let (base, bytes) = (memory.base, memory.bytes);
+            self.add(driver, context, base, bytes, Use::Graph, 0, backing)
+                .inspect_err(|_| device.give(bytes))
+        });
+        if added.is_err() {
+            memory.live.store(false, Ordering::Release);
+        }
+        added.map(|_| ())
     }
     fn add(
         &self,
@@ -363,11 +377,23 @@ impl Heap {
         let inside = blocks.range(base..end).map(|(_, block)| Arc::clone(block));
         before.into_iter().chain(inside).collect()
     }
-    /// Forgets a block.
+    /// Forgets a block. One that somebody else has freed meanwhile is an error, even where another
+    /// begins at the same address by now.
     pub(super) fn free(&self, driver: &Driver, block: &Arc<Block>) -> Answer {
-        let removed = lock(&self.blocks).remove(&block.base);
+        let removed = {
+            let mut blocks = lock(&self.blocks);
+            match blocks.get(&block.base) {
+                Some(found) if found.id == block.id => blocks.remove(&block.base),
+                _ => None,
+            }
+        };
         let removed = removed.ok_or(Status::INVALID_VALUE)?;
         driver.space.remove(removed.base);
+        if let Use::Pool(pool) = removed.purpose
+            && let Some(pool) = driver.pools.find(pool)
+        {
+            pool.give(removed.bytes);
+        }
         if removed.is_counted()
             && let Ok(device) = driver.device(removed.device as i32)
         {

@@ -19,6 +19,8 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const COMPRESSED: u64 = 0xa000;
 /// An entry's kind: PTX.
 const PTX: u16 = 1;
+/// The newest version of PTX that the driver's compiler knows.
+const NEWEST: (u32, u32) = (9, 0);
 /// Most bytes that an image may have.
 const LARGEST: u64 = 1 << 30;
 
@@ -141,6 +143,15 @@ fn ptx(bytes: &[u8], capability: ComputeCapability) -> Result<Found, Refusal> {
             "the image has no .target directive, so it is not PTX",
         ));
     };
+    if let Some(version) = version_of(text).filter(|&version| version > NEWEST) {
+        return Err(Refusal::new(
+            Status::UNSUPPORTED_PTX_VERSION,
+            format!(
+                "the PTX is of version {}.{}, the driver knows {}.{} and older ones",
+                version.0, version.1, NEWEST.0, NEWEST.1
+            ),
+        ));
+    }
     if !runs_on(target, capability) {
         return Err(Refusal::new(
             Status::NO_BINARY_FOR_GPU,
@@ -164,6 +175,16 @@ pub(super) fn runs_on(target: ComputeCapability, device: ComputeCapability) -> b
         CapabilitySuffix::Accelerated => wanted == had,
         CapabilitySuffix::Family => target.major == device.major && target.minor <= device.minor,
     }
+}
+
+/// The version of the language that a PTX text names.
+fn version_of(text: &str) -> Option<(u32, u32)> {
+    let mut lines = text.lines();
+    let line = lines.find_map(|line| line.trim_start().strip_prefix(".version"))?;
+    let (major, minor) = line.trim().split_once('.')?;
+    let digits = minor.find(|c: char| !c.is_ascii_digit());
+    let minor = &minor[..digits.unwrap_or(minor.len())];
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// The target that a PTX text names.
@@ -401,6 +422,16 @@ mod tests {
         for end in 0..image.len() {
             assert!(from_bytes(&image[..end], h100()).is_err());
         }
+    }
+
+    #[test]
+    fn newer_ptx_is_told() {
+        let newer = TEXT.replace("8.0", "9.1");
+        let refusal = from_bytes(newer.as_bytes(), h100()).expect_err("too new");
+        assert_eq!(refusal.status, Status::UNSUPPORTED_PTX_VERSION);
+        assert!(refusal.message.contains("9.1"), "{}", refusal.message);
+        let newest = TEXT.replace("8.0", "9.0 // made by hand");
+        assert!(from_bytes(newest.as_bytes(), h100()).is_ok());
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::time::Duration;
 use crate::simulator::driver::abi::Answer;
 use crate::simulator::driver::abi::In;
 use crate::simulator::driver::abi::Out;
+use crate::simulator::driver::image::Refusal;
+use crate::simulator::driver::state::say;
 use crate::simulator::driver::status::Status;
 
 /// One past the last option.
@@ -82,6 +84,12 @@ impl Jit {
             }
         }
         Ok(jit)
+    }
+    /// Says why an image cannot be used, to the caller and to whoever watches.
+    pub(super) fn refuse(&self, time: Duration, refusal: Refusal) -> Status {
+        say(&refusal.message);
+        self.finish(time, "", &refusal.message);
+        refusal.status
     }
     /// Tells the caller how it went.
     pub(super) fn finish(&self, time: Duration, info: &str, error: &str) {

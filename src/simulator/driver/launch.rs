@@ -15,11 +15,13 @@ use crate::simulator::driver::event;
 use crate::simulator::driver::module;
 use crate::simulator::driver::module::Function;
 use crate::simulator::driver::occupancy;
+use crate::simulator::driver::state;
 use crate::simulator::driver::state::Driver;
 use crate::simulator::driver::state::driver;
 use crate::simulator::driver::state::lock;
 use crate::simulator::driver::status::Status;
 use crate::simulator::driver::stream;
+use crate::simulator::driver::stream::Stream;
 use crate::simulator::driver::types::KernelParams1;
 use crate::simulator::driver::types::LaunchAttribute;
 use crate::simulator::driver::types::LaunchConfig;
@@ -123,7 +125,8 @@ fn extra(list: usize) -> Answer<(In<u8>, usize)> {
     Ok((buffer, size))
 }
 
-fn product(dims: [u32; 3]) -> u64 {
+/// Everything of three directions.
+pub(super) fn product(dims: [u32; 3]) -> u64 {
     dims.iter()
         .fold(1_u64, |all, &dim| all.saturating_mul(u64::from(dim)))
 }
@@ -282,18 +285,20 @@ fn prepare_with(
 }
 
 /// Runs a kernel; an error is what it leaves in the context.
-pub(super) fn run(driver: &'static Driver, kernel: &KernelWork) -> Answer {
+pub(super) fn run(driver: &'static Driver, stream: &Stream, kernel: &KernelWork) -> Answer {
     let entry = kernel.function.entry()?;
     let outcome = {
         let _flight = driver.heap.enter();
         let module = &kernel.function.module.loaded;
-        launch::launch(module, entry, &kernel.launch, &driver.settings.options)
+        let mut options = driver.settings.options.clone();
+        options.stats |= state::counts();
+        launch::launch(module, entry, &kernel.launch, &options)
     };
     // A graph can hold kernels of other devices than its stream's.
     let device = kernel.function.module.context.device;
     driver
         .journal
-        .tell(device, &entry.name, &kernel.launch, &outcome)
+        .tell(stream.handle, device, &entry.name, &kernel.launch, &outcome)
 }
 
 fn issue(function: Handle, ask: &Ask, attributes: Vec<LaunchAttribute>, stream: Handle) -> Answer {

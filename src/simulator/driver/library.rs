@@ -136,25 +136,14 @@ fn load(out: Out<Handle>, image: In<u8>, jit: &Jit) -> Answer {
         return Err(Status::INVALID_VALUE);
     }
     let started = Instant::now();
-    let refuse = |status: Status, message: &str| {
-        say(message);
-        jit.finish(started.elapsed(), "", message);
-        Err(status)
-    };
-    let found = match image::from_pointer(image, driver.spec.capability) {
-        Ok(found) => found,
-        Err(refusal) => return refuse(refusal.status, &refusal.message),
-    };
+    let refuse = |refusal| jit.refuse(started.elapsed(), refusal);
+    let found = image::from_pointer(image, driver.spec.capability).map_err(refuse)?;
     let text = found.text;
     let mut modules = BTreeMap::new();
     // With a context at hand, what is wrong is found now rather than at the first use.
     if let Ok(context) = context::current() {
-        match Module::load(driver, &context, &text) {
-            Ok(module) => {
-                modules.insert(context.handle, module);
-            }
-            Err(refusal) => return refuse(refusal.status, &refusal.message),
-        }
+        let module = Module::load(driver, &context, &text).map_err(refuse)?;
+        modules.insert(context.handle, module);
     }
     jit.finish(started.elapsed(), "", "");
     let library = driver.libraries.insert(|handle| Library {

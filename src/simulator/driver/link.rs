@@ -15,11 +15,11 @@ use crate::simulator::driver::abi::alias;
 use crate::simulator::driver::abi::api;
 use crate::simulator::driver::context;
 use crate::simulator::driver::image;
+use crate::simulator::driver::image::Refusal;
 use crate::simulator::driver::jit::Jit;
 use crate::simulator::driver::module::read_file;
 use crate::simulator::driver::state::driver;
 use crate::simulator::driver::state::lock;
-use crate::simulator::driver::state::say;
 use crate::simulator::driver::status::Status;
 
 /// A link under way.
@@ -39,26 +39,21 @@ impl Link {
     }
     fn add(&self, kind: u32, bytes: &[u8]) -> Answer {
         let capability = driver()?.spec.capability;
-        let refuse = |status: Status, message: &str| -> Answer {
-            say(message);
-            self.jit()?.finish(Duration::ZERO, "", message);
-            Err(status)
+        let refuse = |refusal: Refusal| match self.jit() {
+            Ok(jit) => jit.refuse(Duration::ZERO, refusal),
+            Err(status) => status,
         };
+        let unsupported = |message: &str| Refusal::new(Status::NOT_SUPPORTED, message);
         // PTX and fat binaries; machine code and objects are not run here.
         if !matches!(kind, 0..=2) {
-            return refuse(
-                Status::NOT_SUPPORTED,
-                "only PTX can be linked for a simulated GPU",
-            );
+            let message = "only PTX can be linked for a simulated GPU";
+            return Err(refuse(unsupported(message)));
         }
-        let found = match image::from_bytes(bytes, capability) {
-            Ok(found) => found,
-            Err(refusal) => return refuse(refusal.status, &refusal.message),
-        };
+        let found = image::from_bytes(bytes, capability).map_err(refuse)?;
         let mut text = lock(&self.text);
         if !text.is_empty() {
             let message = "a simulated GPU links one PTX text at a time";
-            return refuse(Status::NOT_SUPPORTED, message);
+            return Err(refuse(unsupported(message)));
         }
         *text = found.text.into_bytes();
         text.push(0);

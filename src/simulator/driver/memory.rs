@@ -15,6 +15,7 @@ use crate::simulator::driver::abi::api;
 use crate::simulator::driver::abi::per_thread;
 use crate::simulator::driver::capture;
 use crate::simulator::driver::context;
+use crate::simulator::driver::heap;
 use crate::simulator::driver::heap::Use;
 use crate::simulator::driver::state::driver;
 use crate::simulator::driver::status::Status;
@@ -57,11 +58,6 @@ fn free(address: Address, fits: impl Fn(Use) -> bool) -> Answer {
         // What its kernels left is for its own callers to see.
         let _ = owner.wait(driver);
     }
-    if let Use::Pool(pool) = block.purpose
-        && let Some(pool) = driver.pools.find(pool)
-    {
-        pool.give(block.bytes);
-    }
     driver.heap.free(driver, &block)
 }
 
@@ -74,29 +70,18 @@ fn check_location(location: Location) -> Answer {
 }
 
 fn advise(address: Address, count: usize, advice: u32, location: Location) -> Answer {
-    context::current()?;
-    let driver = driver()?;
-    if count == 0 || !(1..=6).contains(&advice) {
-        return Err(Status::INVALID_VALUE);
+    managed(address, count)?;
+    match advice {
+        1 | 2 | 4 => Ok(()),
+        3 | 5 | 6 => check_location(location),
+        _ => Err(Status::INVALID_VALUE),
     }
-    let block = driver.heap.find(address).ok_or(Status::INVALID_VALUE)?;
-    if block.purpose != Use::Managed || address + count as u64 > block.end() {
-        return Err(Status::INVALID_VALUE);
-    }
-    if matches!(advice, 3 | 5 | 6) {
-        check_location(location)?;
-    }
-    Ok(())
 }
 
 fn prefetch(address: Address, count: usize, location: Location, stream: Handle) -> Answer {
     let stream = stream::resolve(stream)?;
     check_location(location)?;
-    let driver = driver()?;
-    let block = driver.heap.find(address).ok_or(Status::INVALID_VALUE)?;
-    if count == 0 || block.purpose != Use::Managed || address + count as u64 > block.end() {
-        return Err(Status::INVALID_VALUE);
-    }
+    managed(address, count)?;
     if capture::is_capturing(&stream) {
         capture::invalidate(&stream);
         return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
@@ -140,11 +125,13 @@ fn range_attribute(data: Out<c_int>, bytes: usize, attribute: u32) -> Answer {
     }
 }
 
+/// Whether a range lies in managed memory.
 fn managed(address: Address, count: usize) -> Answer {
     context::current()?;
-    let driver = driver()?;
-    let block = driver.heap.find(address).ok_or(Status::INVALID_VALUE)?;
-    if count == 0 || block.purpose != Use::Managed || address + count as u64 > block.end() {
+    let block = driver()?.heap.find(address).ok_or(Status::INVALID_VALUE)?;
+    let end = address.checked_add(count as u64);
+    let is_within = count > 0 && end.is_some_and(|end| end <= block.end());
+    if block.purpose != Use::Managed || !is_within {
         return Err(Status::INVALID_VALUE);
     }
     Ok(())
@@ -208,7 +195,7 @@ api! {
         if touched.iter().any(|block| block.is_host()) {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        if !touched.is_empty() {
+        if !touched.is_empty() || !heap::is_mapped(pointer, bytes as u64) {
             return Err(Status::INVALID_VALUE);
         }
         driver

@@ -23,6 +23,7 @@ mod context;
 mod copy;
 mod device;
 mod event;
+mod fill;
 mod graph;
 mod graph_exec;
 mod graph_nodes;
@@ -62,15 +63,35 @@ pub use settings::Request;
 pub use status::Status;
 
 /// Says what this program asks of the simulator, before it calls `cuInit`. From then on the program
-/// tells itself what launches find: see [`take_records`].
-pub fn ask(request: Request) {
-    state::ask(request);
+/// tells itself what launches find and why calls fail: see [`take_records`] and [`take_messages`].
+///
+/// # Errors
+/// A sentence, when an earlier request was for other devices: a process has those of the first.
+pub fn ask(request: &Request) -> Result<(), String> {
+    state::ask(request)
 }
 
-/// What launches on a device found and counted since the last call.
-pub fn take_records(device: u32) -> Records {
+/// What launches on a stream found and counted since the last call.
+pub fn take_records(stream: usize) -> Records {
     let driver = state::driver();
-    driver.map_or_else(|_| Records::default(), |driver| driver.journal.take(device))
+    driver.map_or_else(|_| Records::default(), |driver| driver.journal.take(stream))
+}
+
+/// What the simulator has to say about calls of this thread that failed since the last time.
+pub fn take_messages() -> Vec<String> {
+    state::take_messages()
+}
+
+/// Bytes of a device's memory that are allocated now.
+pub fn used_memory(device: u32) -> u64 {
+    let driver = state::driver();
+    let used = driver.map(|driver| {
+        let device = driver.devices.get(device as usize);
+        device.map_or(0, |device| {
+            device.used.load(std::sync::atomic::Ordering::Relaxed)
+        })
+    });
+    used.unwrap_or(0)
 }
 
 /// The address of an entry point, a function of the C interface that its name says.

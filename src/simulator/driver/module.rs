@@ -25,7 +25,6 @@ use crate::simulator::driver::library;
 use crate::simulator::driver::state::Driver;
 use crate::simulator::driver::state::driver;
 use crate::simulator::driver::state::lock;
-use crate::simulator::driver::state::say;
 use crate::simulator::driver::status::Status;
 use crate::simulator::launch::Entry;
 use crate::simulator::launch::LoadedModule;
@@ -209,17 +208,9 @@ fn load(out: Out<Handle>, image: In<u8>, jit: &Jit) -> Answer {
     let started = std::time::Instant::now();
     let found = image::from_pointer(image, driver.spec.capability);
     let module = found.and_then(|found| Module::load(driver, &context, &found.text));
-    match module {
-        Ok(module) => {
-            jit.finish(started.elapsed(), "", "");
-            out.put(module.handle)
-        }
-        Err(refusal) => {
-            say(&refusal.message);
-            jit.finish(started.elapsed(), "", &refusal.message);
-            Err(refusal.status)
-        }
-    }
+    let module = module.map_err(|refusal| jit.refuse(started.elapsed(), refusal))?;
+    jit.finish(started.elapsed(), "", "");
+    out.put(module.handle)
 }
 
 /// Reads a file as an image, with an end for a text.
@@ -252,6 +243,10 @@ api! {
         let driver = driver()?;
         let module = driver.modules.get(module)?;
         context.wait(driver)?;
+        if module.context.handle != context.handle {
+            // What its kernels left is for its own callers to see.
+            let _ = module.context.wait(driver);
+        }
         module.unload(driver);
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::simulator::driver::abi::Handle;
 use crate::simulator::driver::abi::In;
 use crate::simulator::driver::abi::Out;
 use crate::simulator::driver::abi::api;
+use crate::simulator::driver::launch;
 use crate::simulator::driver::module;
 use crate::simulator::driver::module::Function;
 use crate::simulator::driver::state::Driver;
@@ -100,16 +101,22 @@ fn potential(
     grid.put((best.2 * driver.spec.cores) as c_int)
 }
 
+/// Threads of a block or blocks of a cluster; too many are as many as can be counted.
+fn product(dims: [u32; 3]) -> u32 {
+    u32::try_from(launch::product(dims)).unwrap_or(u32::MAX)
+}
+
 fn cluster_of(config: &LaunchConfig) -> Answer<Option<u32>> {
     let attributes = In::<LaunchAttribute>::new(config.attributes as *const LaunchAttribute);
     let attributes = attributes.array(config.count as usize)?;
     let found = attributes.iter().find(|attribute| attribute.id == 4);
-    Ok(found.map(|found| found.value.words[..3].iter().product()))
+    let words = found.map(|found| &found.value.words);
+    Ok(words.map(|words| product([words[0], words[1], words[2]])))
 }
 
 /// Blocks of a launch that the whole device holds.
 fn blocks_of_device(driver: &Driver, function: &Function, config: &LaunchConfig) -> Answer<u32> {
-    let threads = config.block.iter().product();
+    let threads = product(config.block);
     let count = blocks(driver, function, threads, u64::from(config.shared))?;
     Ok(count * driver.spec.cores)
 }
@@ -180,7 +187,7 @@ api! {
         count.check()?;
         let function = module::resolve(function)?;
         let config = config.get()?;
-        let fixed = function.entry()?.cluster.map(|dims| dims.iter().product());
+        let fixed = function.entry()?.cluster.map(product);
         let size = cluster_of(&config)?.or(fixed).unwrap_or(1);
         let most = if lock(&function.set).non_portable { 16 } else { 8 };
         if size == 0 || size > most || (size > 1 && driver.spec.capability.major < 9) {

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::ffi::c_uint;
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -61,10 +62,11 @@ impl Pool {
     }
     fn take(&self, bytes: u64) -> Answer {
         let mut level = lock(&self.level);
-        if self.max_size != 0 && level.used + bytes > self.max_size {
+        let after = level.used.checked_add(bytes).ok_or(Status::OUT_OF_MEMORY)?;
+        if self.max_size != 0 && after > self.max_size {
             return Err(Status::OUT_OF_MEMORY);
         }
-        level.used += bytes;
+        level.used = after;
         level.most_used = level.most_used.max(level.used);
         Ok(())
     }
@@ -100,6 +102,15 @@ impl Pool {
     }
 }
 
+/// The pool of a handle. What a pool that was destroyed has given away stays the program's.
+fn resolve(handle: Handle) -> Answer<Arc<Pool>> {
+    let pool = driver()?.pools.find(handle).ok_or(Status::INVALID_VALUE)?;
+    if !pool.alive.load(Ordering::Acquire) {
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok(pool)
+}
+
 fn allocate(out: Out<Address>, bytes: usize, pool: Option<Handle>, stream: Handle) -> Answer {
     let stream = stream::resolve(stream)?;
     out.check()?;
@@ -121,10 +132,7 @@ fn allocate(out: Out<Address>, bytes: usize, pool: Option<Handle>, stream: Handl
             device.pool.load(Ordering::Relaxed)
         }
     };
-    let pool = driver.pools.find(handle).ok_or(Status::INVALID_VALUE)?;
-    if !pool.alive.load(Ordering::Acquire) {
-        return Err(Status::INVALID_VALUE);
-    }
+    let pool = resolve(handle)?;
     pool.take(bytes as u64)?;
     let block = driver
         .heap
@@ -187,7 +195,7 @@ api! {
     fn cuDeviceSetMemPool(device: c_int, pool: Handle) {
         let driver = driver()?;
         let device = driver.device(device)?;
-        let found = driver.pools.find(pool).ok_or(Status::INVALID_VALUE)?;
+        let found = resolve(pool)?;
         if found.device != device.ordinal {
             return Err(Status::INVALID_VALUE);
         }
@@ -210,7 +218,7 @@ api! {
     }
     fn cuMemPoolDestroy(pool: Handle) {
         let driver = driver()?;
-        let found = driver.pools.find(pool).ok_or(Status::INVALID_VALUE)?;
+        let found = resolve(pool)?;
         let device = driver.device(found.device as i32)?;
         if device.default_pool() == pool {
             return Err(Status::INVALID_VALUE);
@@ -222,18 +230,18 @@ api! {
         Ok(())
     }
     fn cuMemPoolTrimTo(pool: Handle, _keep: usize) {
-        driver()?.pools.find(pool).map(|_| ()).ok_or(Status::INVALID_VALUE)
+        resolve(pool).map(|_| ())
     }
     fn cuMemPoolGetAttribute(pool: Handle, attribute: c_uint, value: Out<u64>) {
-        let pool = driver()?.pools.find(pool).ok_or(Status::INVALID_VALUE)?;
+        let pool = resolve(pool)?;
         put_number(attribute, value, pool.attribute(attribute)?)
     }
     fn cuMemPoolSetAttribute(pool: Handle, attribute: c_uint, value: Out<u64>) {
-        let pool = driver()?.pools.find(pool).ok_or(Status::INVALID_VALUE)?;
+        let pool = resolve(pool)?;
         pool.set_attribute(attribute, number(attribute, value)?)
     }
     fn cuMemPoolSetAccess(pool: Handle, map: In<AccessDesc>, count: usize) {
-        let pool = driver()?.pools.find(pool).ok_or(Status::INVALID_VALUE)?;
+        let pool = resolve(pool)?;
         for desc in map.array(count)? {
             let device = location_device(desc.location)?;
             if !matches!(desc.flags, 0 | 1 | 3) || (device == pool.device && desc.flags != 3) {
@@ -244,7 +252,7 @@ api! {
         Ok(())
     }
     fn cuMemPoolGetAccess(flags: Out<c_uint>, pool: Handle, location: In<Location>) {
-        let pool = driver()?.pools.find(pool).ok_or(Status::INVALID_VALUE)?;
+        let pool = resolve(pool)?;
         let location = location.get()?;
         let device = location_device(location)?;
         let set = lock(&pool.access).get(&location).copied();

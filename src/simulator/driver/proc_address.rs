@@ -15,6 +15,7 @@ use crate::simulator::driver::context;
 use crate::simulator::driver::copy;
 use crate::simulator::driver::device;
 use crate::simulator::driver::event;
+use crate::simulator::driver::fill;
 use crate::simulator::driver::graph_exec;
 use crate::simulator::driver::graph_nodes;
 use crate::simulator::driver::graph_query;
@@ -202,6 +203,9 @@ pub(super) fn table() -> &'static BTreeMap<&'static str, usize> {
             copy::names(),
             copy::aliases(),
             copy::per_thread_names(),
+            fill::names(),
+            fill::aliases(),
+            fill::per_thread_names(),
             pointer::names(),
             module::names(),
             library::names(),

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::simulator::driver::abi::Handle;
 use crate::simulator::driver::settings::Settings;
 use crate::simulator::driver::state::lock;
 use crate::simulator::driver::state::say;
@@ -27,7 +28,7 @@ struct Told {
     places: BTreeSet<(ReportKind, String, u32)>,
 }
 
-/// What launches on one device found and counted, as JSON objects in the order of the launches.
+/// What launches on one stream found and counted, as JSON objects in the order of the launches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Records {
     /// Findings.
@@ -39,17 +40,18 @@ pub struct Records {
 /// Where findings and counts go.
 pub(super) struct Journal {
     told: Mutex<Told>,
-    /// Kept for the program that carries the simulator, which then tells them itself.
-    kept: Option<Mutex<BTreeMap<u32, Records>>>,
+    /// Kept, by stream, for the program that carries the simulator, which then tells them itself.
+    kept: Option<Mutex<BTreeMap<Handle, Records>>>,
     stats: Option<Mutex<File>>,
     reports: Option<Mutex<File>>,
 }
 
-fn open(path: &Path) -> Option<Mutex<File>> {
+fn open(path: Option<&Path>, failures: &mut Vec<String>) -> Option<Mutex<File>> {
+    let path = path?;
     match OpenOptions::new().create(true).append(true).open(path) {
         Ok(file) => Some(Mutex::new(file)),
         Err(error) => {
-            say(&format!("cannot write {}: {error}", path.display()));
+            failures.push(format!("cannot write {}: {error}", path.display()));
             None
         }
     }
@@ -65,18 +67,28 @@ fn put(file: Option<&Mutex<File>>, value: &Value) {
 }
 
 impl Journal {
-    /// A journal to the files of the settings.
-    pub(super) fn new(settings: &Settings) -> Self {
-        Self {
+    /// A journal to the files of the settings, and what is wrong with those.
+    pub(super) fn new(settings: &Settings) -> (Self, Vec<String>) {
+        let mut failures = Vec::new();
+        let journal = Self {
             told: Mutex::default(),
             kept: settings.keeps_records.then(Mutex::default),
-            stats: settings.stats.as_deref().and_then(open),
-            reports: settings.reports.as_deref().and_then(open),
-        }
+            stats: open(settings.stats.as_deref(), &mut failures),
+            reports: open(settings.reports.as_deref(), &mut failures),
+        };
+        (journal, failures)
+    }
+    fn keep(&self, stream: Handle, keep: impl FnOnce(&mut Records)) -> bool {
+        let Some(kept) = &self.kept else {
+            return false;
+        };
+        keep(lock(kept).entry(stream).or_default());
+        true
     }
     /// Tells what came of a launch; an error if it ended before its end.
     pub(super) fn tell(
         &self,
+        stream: Handle,
         device: u32,
         kernel: &str,
         launch: &Launch,
@@ -89,8 +101,7 @@ impl Journal {
         for report in outcome.fault.iter().chain(&outcome.reports) {
             let value = report_json(device, report);
             put(self.reports.as_ref(), &value);
-            if let Some(kept) = &self.kept {
-                lock(kept).entry(device).or_default().reports.push(value);
+            if self.keep(stream, |records| records.reports.push(value)) {
                 continue;
             }
             let place = (report.kind, report.kernel.clone(), report.line);
@@ -102,16 +113,12 @@ impl Journal {
             let value =
                 json!({ "device": device, "kernel": kernel, "suppressed": outcome.suppressed });
             put(self.reports.as_ref(), &value);
-            if let Some(kept) = &self.kept {
-                lock(kept).entry(device).or_default().reports.push(value);
-            }
+            self.keep(stream, |records| records.reports.push(value));
         }
         if let Some(stats) = &outcome.stats {
             let value = stats_json(device, kernel, launch, stats);
             put(self.stats.as_ref(), &value);
-            if let Some(kept) = &self.kept {
-                lock(kept).entry(device).or_default().stats.push(value);
-            }
+            self.keep(stream, |records| records.stats.push(value));
         }
         match &outcome.fault {
             None => Ok(()),
@@ -121,10 +128,10 @@ impl Journal {
 }
 
 impl Journal {
-    /// What was kept of a device since the last call.
-    pub(super) fn take(&self, device: u32) -> Records {
+    /// What was kept of a stream since the last call.
+    pub(super) fn take(&self, stream: Handle) -> Records {
         let kept = self.kept.as_ref();
-        let records = kept.and_then(|kept| lock(kept).remove(&device));
+        let records = kept.and_then(|kept| lock(kept).remove(&stream));
         records.unwrap_or_default()
     }
 }
@@ -268,7 +275,8 @@ mod tests {
             _ => None,
         });
         assert!(settings.options.stats);
-        let journal = Journal::new(&settings);
+        let (journal, failures) = Journal::new(&settings);
+        assert!(failures.is_empty());
         let launch = Launch {
             grid: [3, 1, 1],
             block: [32, 1, 1],
@@ -283,7 +291,7 @@ mod tests {
             stats: Some(Stats::default()),
             ..Outcome::default()
         };
-        assert_eq!(journal.tell(1, "k", &launch, &outcome), Ok(()));
+        assert_eq!(journal.tell(7, 1, "k", &launch, &outcome), Ok(()));
         let lines = |name: &str| -> Vec<Value> {
             let text = std::fs::read_to_string(folder.path().join(name)).expect("written");
             let lines = text.lines();
@@ -296,5 +304,45 @@ mod tests {
         assert_eq!(reports[0]["fatal"], false);
         assert_eq!(reports[1]["suppressed"], 4);
         assert_eq!(lines("stats")[0]["grid"], json!([3, 1, 1]));
+        assert_eq!(journal.take(7), Records::default());
+    }
+
+    #[test]
+    fn what_is_kept_belongs_to_its_stream() {
+        let settings = Settings {
+            keeps_records: true,
+            ..Settings::read(|_| None)
+        };
+        let journal = Journal::new(&settings).0;
+        let launch = Launch {
+            grid: [1; 3],
+            block: [1; 3],
+            cluster: [1; 3],
+            dynamic_shared: 0,
+            params: Vec::new(),
+            cooperative: false,
+        };
+        let outcome = Outcome {
+            reports: vec![fault(ReportKind::Uninitialized, "a read")],
+            ..Outcome::default()
+        };
+        for stream in [16, 32] {
+            assert_eq!(journal.tell(stream, 0, "k", &launch, &outcome), Ok(()));
+        }
+        assert_eq!(journal.take(16).reports.len(), 1);
+        assert_eq!(journal.take(16).reports.len(), 0);
+        assert_eq!(journal.take(32).reports[0]["kernel"], "k");
+    }
+
+    #[test]
+    fn files_that_cannot_be_written_are_told() {
+        let settings = Settings::read(|name| {
+            (name == "XLA_AOT_SIM_STATS").then(|| "/no/such/folder/stats".to_owned())
+        });
+        let failures = Journal::new(&settings).1;
+        assert!(
+            failures[0].contains("/no/such/folder/stats"),
+            "{failures:?}"
+        );
     }
 }

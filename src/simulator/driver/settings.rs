@@ -39,9 +39,8 @@ pub(super) struct Settings {
     pub(super) eager: bool,
     /// Bytes of device memory, when not the target's.
     pub(super) memory: Option<u64>,
-    /// Whether what launches found and counted is kept for [`take_records`].
-    ///
-    /// [`take_records`]: crate::simulator::driver::take_records
+    /// Whether a program carries the simulator, which tells itself what launches found and what is
+    /// wrong with the settings.
     pub(super) keeps_records: bool,
     /// What could not be understood.
     pub(super) complaints: Vec<String>,
@@ -69,9 +68,14 @@ impl Settings {
                 default
             }),
         };
-        let devices = usize::try_from(number("XLA_AOT_SIM_DEVICES", 1)).unwrap_or(MOST_DEVICES);
+        let devices = usize::try_from(number("XLA_AOT_SIM_DEVICES", 1)).unwrap_or(usize::MAX);
         let threads = usize::try_from(number("XLA_AOT_SIM_THREADS", 0)).unwrap_or(0);
         let memory = Some(number("XLA_AOT_SIM_MEMORY", 0)).filter(|&bytes| bytes > 0);
+        if devices > MOST_DEVICES {
+            complaints.push(format!(
+                "XLA_AOT_SIM_DEVICES: found `{devices}`, wanted at most {MOST_DEVICES}"
+            ));
+        }
         let mut options = Options {
             threads,
             stats: variable("XLA_AOT_SIM_STATS").is_some(),
@@ -111,7 +115,6 @@ impl Settings {
         if let Some(devices) = request.devices {
             self.devices = devices.min(MOST_DEVICES);
         }
-        self.options.stats |= request.stats;
         self.keeps_records = true;
         self
     }
@@ -154,5 +157,8 @@ mod tests {
         assert_eq!((settings.devices, settings.eager), (4, true));
         assert!(settings.options.races && !settings.options.uninitialized);
         assert_eq!(settings.complaints.len(), 1);
+        let many = Settings::read(|name| (name == "XLA_AOT_SIM_DEVICES").then(|| "65".to_owned()));
+        assert_eq!(many.devices, MOST_DEVICES);
+        assert!(many.complaints[0].contains("wanted at most 64"));
     }
 }

@@ -1,6 +1,7 @@
 //! The one driver of the process: its devices, its memory, and the tables behind the handles.
 
 use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
@@ -140,15 +141,39 @@ impl Driver {
 static DRIVER: OnceLock<Answer<Driver>> = OnceLock::new();
 static READY: AtomicBool = AtomicBool::new(false);
 
-/// Says something to whoever watches the program.
+/// Says something to whoever watches the program; a program that carries the simulator says it itself.
 pub(super) fn say(text: &str) {
+    if REQUEST.get().is_some() {
+        MESSAGES.with_borrow_mut(|messages| messages.push(text.to_owned()));
+        return;
+    }
     // Nothing can be done about a closed stderr.
     let _ = writeln!(std::io::stderr(), "simulated GPU: {text}");
 }
 
+thread_local! {
+    static MESSAGES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What was said on this thread and not yet told.
+pub(super) fn take_messages() -> Vec<String> {
+    MESSAGES.take()
+}
+
 fn build(settings: Settings) -> Answer<Driver> {
-    for complaint in &settings.complaints {
+    let (journal, failures) = Journal::new(&settings);
+    let complaints = settings.complaints.iter().chain(&failures);
+    let complaints: Vec<&String> = complaints.collect();
+    for complaint in &complaints {
         say(complaint);
+    }
+    // A program that carries the simulator can say what is wrong and stop.
+    if settings.keeps_records && !complaints.is_empty() {
+        return Err(Status::INVALID_VALUE);
+    }
+    if settings.devices == 0 {
+        say("XLA_AOT_SIM_DEVICES is 0, so there is no device");
+        return Err(Status::NO_DEVICE);
     }
     let target = target::gpu(&settings.target, None).map_err(|diagnostic| {
         say(&format!("XLA_AOT_SIM_TARGET: {diagnostic}"));
@@ -157,9 +182,6 @@ fn build(settings: Settings) -> Answer<Driver> {
     let Some(spec) = target.gpu().cloned() else {
         return Err(Status::NO_DEVICE);
     };
-    if settings.devices == 0 {
-        return Err(Status::NO_DEVICE);
-    }
     let facts = Facts::of(&spec);
     let memory = settings.memory.unwrap_or(spec.memory_bytes.0);
     let devices = 0..settings.devices as u32;
@@ -167,7 +189,7 @@ fn build(settings: Settings) -> Answer<Driver> {
         .map(|ordinal| Device::new(ordinal, memory, &spec.name))
         .collect();
     let driver = Driver {
-        journal: Journal::new(&settings),
+        journal,
         settings,
         facts,
         devices,
@@ -202,9 +224,33 @@ fn build(settings: Settings) -> Answer<Driver> {
 /// What the program that carries the simulator asked for.
 static REQUEST: OnceLock<Request> = OnceLock::new();
 
-/// Sets what the program asks for; nothing changes when that was done, or the driver is ready.
-pub(super) fn ask(request: Request) {
-    let _ = REQUEST.set(request);
+/// Whether a program asked for counts.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
+/// Sets what the program asks for, when it is the first to do so; later ones must fit it.
+pub(super) fn ask(request: &Request) -> Result<(), String> {
+    if request.stats {
+        COUNTS.store(true, Ordering::Release);
+    }
+    let first = REQUEST.get_or_init(|| request.clone());
+    let other = |asked: Option<&dyn std::fmt::Display>, had: &dyn std::fmt::Display| {
+        let asked = asked.map_or_else(String::new, |asked| format!(", `{asked}` was asked for"));
+        format!("the simulated devices of this process are `{had}`{asked}")
+    };
+    match (&request.target, &first.target) {
+        (Some(asked), Some(had)) if asked != had => return Err(other(Some(asked), had)),
+        (Some(asked), None) => return Err(other(Some(asked), &"what the environment says")),
+        _ => {}
+    }
+    match (request.devices, first.devices) {
+        (Some(asked), Some(had)) if asked > had => Err(other(Some(&asked), &had)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether launches are to be counted, whatever the environment says.
+pub(super) fn counts() -> bool {
+    COUNTS.load(Ordering::Acquire)
 }
 
 /// Makes the driver ready, once.

@@ -221,7 +221,7 @@ impl Stream {
                 return;
             }
             drop(queue);
-            if work::step(driver, &self.context, &job) == Progress::Blocked {
+            if work::step(driver, self, &job) == Progress::Blocked {
                 let mut queue = self.queue();
                 queue.jobs.push_front(job);
                 self.hand_over(queue, driver);
@@ -272,7 +272,7 @@ impl Stream {
                 return;
             };
             drop(queue);
-            while work::step(driver, &self.context, &job) == Progress::Blocked {
+            while work::step(driver, self, &job) == Progress::Blocked {
                 if let Work::Await(ticket) = &job {
                     ticket.wait_a_little();
                 } else {

@@ -192,6 +192,7 @@ api! {
         if matches!(stream.role, Role::Legacy | Role::PerThread) {
             return Err(Status::INVALID_HANDLE);
         }
+        capture::abandon(driver, &stream);
         // What was submitted still runs; whoever runs it holds the stream.
         driver.streams.remove(stream.handle);
         Ok(())

@@ -105,7 +105,7 @@ fn side(
         .ok_or(Status::INVALID_VALUE)?;
     let offset = (z as u64)
         .checked_mul(slice)
-        .and_then(|bytes| bytes.checked_add(y as u64 * pitch as u64))
+        .and_then(|bytes| bytes.checked_add((y as u64).checked_mul(pitch as u64)?))
         .and_then(|bytes| bytes.checked_add(x as u64))
         .and_then(|bytes| bytes.checked_add(base));
     Ok(Side {
@@ -234,12 +234,17 @@ fn track(driver: &Driver, from: Option<Address>, to: Address, bytes: u64) {
     }
 }
 
+/// Bytes from the first to the last one of a side; every row lies between them, and none beyond the
+/// end of what can be addressed.
 fn span(side: Side, extent: [usize; 3]) -> Answer<u64> {
     let [width, height, depth] = extent.map(|size| size as u64);
-    let last = side.row(height - 1, depth - 1);
-    (last - side.address)
-        .checked_add(width)
-        .ok_or(Status::INVALID_VALUE)
+    let rows = (height - 1).checked_mul(side.pitch);
+    let slices = (depth - 1).checked_mul(side.slice);
+    let bytes = rows
+        .zip(slices)
+        .and_then(|(rows, slices)| rows.checked_add(slices)?.checked_add(width))
+        .filter(|&bytes| side.address.checked_add(bytes).is_some());
+    bytes.ok_or(Status::INVALID_VALUE)
 }
 
 /// As [`check`], when memory of a graph counts that is not allocated yet.

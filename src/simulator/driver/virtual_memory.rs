@@ -99,14 +99,15 @@ impl Table {
     }
     /// The addresses of the pieces that make up exactly a range.
     fn pieces(&self, address: Address, bytes: u64) -> Answer<Vec<Address>> {
+        let end = address.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
         let mut next = address;
         let mut pieces = Vec::new();
-        while next < address + bytes {
+        while next < end {
             let mapped = self.mapped.get(&next).ok_or(Status::INVALID_VALUE)?;
             pieces.push(next);
             next += mapped.bytes;
         }
-        if next != address + bytes {
+        if next != end || pieces.is_empty() {
             return Err(Status::INVALID_VALUE);
         }
         Ok(pieces)
@@ -257,6 +258,7 @@ api! {
     }
     fn cuMemUnmap(address: Address, bytes: usize) {
         let driver = driver()?;
+        context::refuse_callback()?;
         let bytes = bytes as u64;
         let mut table = lock(&TABLE);
         for piece in table.pieces(address, bytes)? {

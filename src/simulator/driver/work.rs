@@ -10,17 +10,16 @@ use std::time::Duration;
 use crate::simulator::driver::abi::Address;
 use crate::simulator::driver::abi::Answer;
 use crate::simulator::driver::abi::Handle;
-use crate::simulator::driver::context::Context;
 use crate::simulator::driver::event::Event;
 use crate::simulator::driver::graph::Cell;
 use crate::simulator::driver::graph::Graph;
 use crate::simulator::driver::heap::GraphMemory;
-use crate::simulator::driver::heap::Use;
 use crate::simulator::driver::launch;
 use crate::simulator::driver::launch::KernelWork;
 use crate::simulator::driver::state::Driver;
 use crate::simulator::driver::state::as_callback;
 use crate::simulator::driver::status::Status;
+use crate::simulator::driver::stream::Stream;
 use crate::simulator::driver::stream::Ticket;
 use crate::simulator::driver::transfer::Fill;
 use crate::simulator::driver::transfer::Transfer;
@@ -183,25 +182,25 @@ fn is_wait(operation: &MemOp) -> bool {
 }
 
 /// Takes work one step further. Errors are left in the context.
-pub(super) fn step(driver: &'static Driver, context: &Arc<Context>, work: &Work) -> Progress {
+pub(super) fn step(driver: &'static Driver, stream: &Stream, work: &Work) -> Progress {
     if let Work::Signal(ticket) = work {
         // Nobody may wait for ever, whatever went wrong before.
         ticket.reach();
         return Progress::Done;
     }
-    match attempt(driver, context, work) {
+    match attempt(driver, stream, work) {
         Ok(progress) => progress,
         Err(status) => {
-            context.spoil(status);
+            stream.context.spoil(status);
             Progress::Done
         }
     }
 }
 
-fn attempt(driver: &'static Driver, context: &Arc<Context>, work: &Work) -> Answer<Progress> {
+fn attempt(driver: &'static Driver, stream: &Stream, work: &Work) -> Answer<Progress> {
     match work {
         Work::Await(ticket) => {
-            let healthy = context.health().is_ok();
+            let healthy = stream.context.health().is_ok();
             if ticket.time().is_none() && healthy {
                 return Ok(Progress::Blocked);
             }
@@ -210,20 +209,20 @@ fn attempt(driver: &'static Driver, context: &Arc<Context>, work: &Work) -> Answ
         Work::Callback {
             function,
             data,
-            stream,
+            stream: handle,
         } => {
-            let status = context.health().err().unwrap_or(Status::SUCCESS);
-            call_back(*function, *stream, status, *data);
+            let status = stream.context.health().err().unwrap_or(Status::SUCCESS);
+            call_back(*function, *handle, status, *data);
             return Ok(Progress::Done);
         }
         _ => {}
     }
     // After an error nothing runs any more.
-    if context.health().is_err() {
+    if stream.context.health().is_err() {
         return Ok(Progress::Done);
     }
     match work {
-        Work::Kernel(kernel) => launch::run(driver, kernel)?,
+        Work::Kernel(kernel) => launch::run(driver, stream, kernel)?,
         Work::Copy(transfer) => transfer.run(driver).map_err(|_| Status::ILLEGAL_ADDRESS)?,
         Work::Fill(fill) => fill.run(driver).map_err(|_| Status::ILLEGAL_ADDRESS)?,
         Work::Host(params) => call_host(*params),
@@ -233,11 +232,11 @@ fn attempt(driver: &'static Driver, context: &Arc<Context>, work: &Work) -> Answ
                 return Ok(Progress::Blocked);
             }
         }
-        Work::Alloc(memory) => driver.heap.raise(driver, context, memory)?,
+        Work::Alloc(memory) => driver.heap.raise(driver, &stream.context, memory)?,
         Work::Free(address) => free(driver, *address)?,
         Work::MemOps(operations) => return mem_ops(driver, operations),
-        Work::Steps(steps) => run_steps(driver, context, steps)?,
-        Work::Branch(branch) => run_branch(driver, context, branch)?,
+        Work::Steps(steps) => run_steps(driver, stream, steps)?,
+        Work::Branch(branch) => run_branch(driver, stream, branch)?,
         Work::Launch(run) => {
             for &(address, value) in &run.defaults {
                 raw::put(address, value);
@@ -245,7 +244,7 @@ fn attempt(driver: &'static Driver, context: &Arc<Context>, work: &Work) -> Answ
             if run.frees {
                 free_live(driver, &run.steps)?;
             }
-            run_steps(driver, context, &run.steps)?;
+            run_steps(driver, stream, &run.steps)?;
         }
         Work::Empty
         | Work::Signal(_)
@@ -257,23 +256,23 @@ fn attempt(driver: &'static Driver, context: &Arc<Context>, work: &Work) -> Answ
     Ok(Progress::Done)
 }
 
-fn run_steps(driver: &'static Driver, context: &Arc<Context>, steps: &[Step]) -> Answer {
+fn run_steps(driver: &'static Driver, stream: &Stream, steps: &[Step]) -> Answer {
     for step in steps {
         if !step.enabled {
             continue;
         }
-        while attempt(driver, context, &step.work)? == Progress::Blocked {
+        while attempt(driver, stream, &step.work)? == Progress::Blocked {
             std::thread::sleep(LOOK_AWAY);
         }
-        context.health()?;
+        stream.context.health()?;
     }
     Ok(())
 }
 
-fn run_branch(driver: &'static Driver, context: &Arc<Context>, branch: &Branch) -> Answer {
+fn run_branch(driver: &'static Driver, stream: &Stream, branch: &Branch) -> Answer {
     let value = || raw::get::<u32>(branch.address);
     let run = |index: usize| match branch.bodies.get(index) {
-        Some(body) => run_steps(driver, context, body),
+        Some(body) => run_steps(driver, stream, body),
         None => Ok(()),
     };
     match branch.kind {
@@ -313,11 +312,6 @@ pub(super) fn has_live(steps: &[Step]) -> bool {
 
 fn free(driver: &Driver, address: Address) -> Answer {
     let block = driver.heap.at(address).ok_or(Status::INVALID_VALUE)?;
-    if let Use::Pool(pool) = block.purpose
-        && let Some(pool) = driver.pools.find(pool)
-    {
-        pool.give(block.bytes);
-    }
     driver.heap.free(driver, &block)
 }
 

@@ -10,6 +10,7 @@ use crate::simulator::driver::types::AllocationProp;
 use crate::simulator::driver::types::Copy2d;
 use crate::simulator::driver::types::Copy3d;
 use crate::simulator::driver::types::Location;
+use crate::simulator::driver::types::PoolProps;
 use crate::simulator::driver::virtual_memory::*;
 
 #[test]
@@ -286,4 +287,68 @@ fn managed_memory_is_seen_from_both_sides() {
     ok!(cuMemAdvise(address, 64, 1, 0));
     fails!(INVALID_VALUE, cuMemPrefetchAsync(address, 65, 0, 0));
     ok!(cuMemFree_v2(address));
+}
+
+#[test]
+fn copies_that_reach_round_the_end_of_memory_are_refused() {
+    let _turn = turn();
+    let address = alloc(4096);
+    // Rows so far apart that the distance to the last one does not fit 64 bits.
+    let copy = Copy2d {
+        src_type: 2,
+        src_device: address,
+        src_pitch: 1 << 61,
+        dst_type: 2,
+        dst_device: address,
+        dst_pitch: 16,
+        width: 16,
+        height: 9,
+        ..Copy2d::default()
+    };
+    fails!(INVALID_VALUE, cuMemcpy2D_v2(input(&copy)));
+    fails!(INVALID_VALUE, cuMemsetD2D8_v2(address, 1 << 61, 1, 16, 9));
+    ok!(cuMemsetD2D8_v2(address, 64, 1, 16, 9));
+}
+
+#[test]
+fn ranges_that_reach_round_the_end_are_refused() {
+    let _turn = turn();
+    let mut address = 0;
+    ok!(cuMemAllocManaged(out(&mut address), 4096, 1));
+    fails!(INVALID_VALUE, cuMemAdvise(address, usize::MAX, 1, 0));
+    ok!(cuMemAdvise(address, 4096, 1, 0));
+    fails!(INVALID_VALUE, cuMemAdvise(address, 4096, 7, 0));
+    fails!(INVALID_VALUE, cuMemPrefetchAsync(address, usize::MAX, 0, 0));
+    ok!(cuMemFree_v2(address));
+}
+
+#[test]
+fn memory_that_is_not_there_cannot_be_registered() {
+    let _turn = turn();
+    fails!(INVALID_VALUE, cuMemHostRegister_v2(0xdead_beef_0000, 64, 0));
+    let there = vec![0_u8; 100];
+    ok!(cuMemHostRegister_v2(there.as_ptr() as u64, 100, 0));
+    ok!(cuMemHostUnregister(there.as_ptr() as u64));
+}
+
+#[test]
+fn a_pool_that_was_destroyed_is_no_pool() {
+    let _turn = turn();
+    let props = PoolProps {
+        kind: 1,
+        handle_types: 0,
+        location: Location { kind: 1, id: 0 },
+        security: 0,
+        max_size: 0,
+        usage: 0,
+        reserved: [0; 54],
+    };
+    let (mut pool, mut address) = (0, 0);
+    ok!(cuMemPoolCreate(out(&mut pool), input(&props)));
+    ok!(cuMemAllocFromPoolAsync(out(&mut address), 64, pool, 0));
+    ok!(cuMemPoolDestroy(pool));
+    fails!(INVALID_VALUE, cuMemPoolDestroy(pool));
+    fails!(INVALID_VALUE, cuDeviceSetMemPool(0, pool));
+    // What it gave is still the program's.
+    ok!(cuMemFreeAsync(address, 0));
 }

@@ -13,6 +13,7 @@ mod graphs;
 mod kernels;
 mod memory;
 mod streams;
+mod wild;
 
 use std::ffi::CString;
 use std::sync::Mutex;
@@ -22,6 +23,7 @@ use crate::simulator::driver::abi::In;
 use crate::simulator::driver::abi::Out;
 use crate::simulator::driver::context::*;
 use crate::simulator::driver::copy::*;
+use crate::simulator::driver::fill::*;
 use crate::simulator::driver::launch::*;
 use crate::simulator::driver::memory::*;
 use crate::simulator::driver::module::*;

@@ -344,3 +344,32 @@ fn upload_not() -> u64 {
     unsafe { cuMemHostRegister_v2(address, 4, 0) };
     address
 }
+
+#[test]
+fn a_stream_that_goes_away_ends_its_capture() {
+    let _turn = turn();
+    let (mut stream, mut address) = (0, 0);
+    ok!(cuStreamCreate(out(&mut stream), 1));
+    ok!(cuStreamBeginCapture_v2(stream, 0));
+    // While somebody captures in that mode, nobody may allocate.
+    fails!(
+        STREAM_CAPTURE_UNSUPPORTED,
+        cuMemAlloc_v2(out(&mut address), 64)
+    );
+    ok!(cuStreamDestroy_v2(stream));
+    ok!(cuMemAlloc_v2(out(&mut address), 64));
+    ok!(cuMemFree_v2(address));
+}
+
+#[test]
+fn functions_of_the_program_may_not_take_the_context_down() {
+    unsafe extern "C" fn reset(found: *mut Status) {
+        unsafe { *found = cuDevicePrimaryCtxReset_v2(0) };
+    }
+    let _turn = turn();
+    let mut found = Status::SUCCESS;
+    let place = &raw mut found as usize;
+    ok!(cuLaunchHostFunc(0, reset as *const () as usize, place));
+    ok!(cuStreamSynchronize(0));
+    assert_eq!(found, Status::NOT_PERMITTED);
+}

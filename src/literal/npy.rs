@@ -427,10 +427,13 @@ pub fn read_npz(archive: impl Read + Seek) -> Result<NpzArrays> {
         let Some(name) = file_name.strip_suffix(".npy") else {
             return Err(bad(format!("member `{file_name}` is not a `.npy` file")));
         };
+        let failed =
+            |e: &dyn std::fmt::Display| bad(format!("cannot read member `{file_name}`: {e}"));
+        // What the archive says of the size is only a hint of what to reserve.
         let mut content = Vec::new();
-        member
-            .read_to_end(&mut content)
-            .map_err(|e| bad(format!("cannot read member `{file_name}`: {e}")))?;
+        let size = usize::try_from(member.size()).map_err(|e| failed(&e))?;
+        content.try_reserve_exact(size).map_err(|e| failed(&e))?;
+        member.read_to_end(&mut content).map_err(|e| failed(&e))?;
         let array =
             NpyArray::read(content).map_err(|e| e.or_at(|| Location::Path(file_name.clone())))?;
         arrays.insert(name.to_owned(), array);

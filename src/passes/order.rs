@@ -17,6 +17,7 @@ use crate::passes::legalize::inline::Inline;
 use crate::passes::legalize::structural::DropBarriers;
 use crate::passes::legalize::structural::Structural;
 use crate::passes::legalize::uniform_reductions::UniformReductions;
+use crate::passes::legalize::widen::WidenElements;
 use crate::passes::pass::Pass;
 use crate::passes::simplify::algebraic::Algebraic;
 use crate::passes::simplify::cse::Cse;
@@ -36,6 +37,8 @@ pub fn compile_order(_target: &Target) -> Vec<Box<dyn Pass>> {
         Box::new(NormalizeLayouts),
         // Everything below takes it that a reduction keeps the type of its array.
         Box::new(UniformReductions),
+        // Wraps computations in calls, which are inlined next.
+        Box::new(WidenElements),
         // One computation a step sequence, each with one caller, so that rewrites see far.
         Box::new(Inline),
         Box::new(FlattenCallGraph),

@@ -17,6 +17,7 @@ use crate::passes::legalize::inline::Inline;
 use crate::passes::legalize::structural::DropBarriers;
 use crate::passes::legalize::structural::Structural;
 use crate::passes::legalize::uniform_reductions::UniformReductions;
+use crate::passes::legalize::widen::WidenElements;
 use crate::passes::pass::Pass;
 use crate::passes::simplify::algebraic::Algebraic;
 use crate::passes::simplify::cse::Cse;
@@ -53,6 +54,7 @@ pub const PASSES: &[(&str, Make)] = &[
     ("static-dimensions", || Box::new(StaticDimensions)),
     ("structural", || Box::new(Structural)),
     ("uniform-reductions", || Box::new(UniformReductions)),
+    ("widen-elements", || Box::new(WidenElements)),
 ];
 
 /// The pass of that name.

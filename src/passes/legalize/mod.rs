@@ -21,3 +21,4 @@ mod stochastic_convert;
 pub mod structural;
 mod topk;
 pub mod uniform_reductions;
+pub mod widen;

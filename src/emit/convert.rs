@@ -1,7 +1,7 @@
 //! Conversions between element types, value by value.
 //!
 //! Float to integer truncates, saturates and gives zero for NaN; integers wrap; everything rounds
-//! to nearest even. Integers go to the small floats by way of f32, as XLA does.
+//! to nearest even, once.
 
 use crate::emit::small_float;
 use crate::emit::value::Value;
@@ -152,6 +152,12 @@ fn real(b: &mut KernelBuilder, from: PrimitiveType, to: PrimitiveType, x: ExprId
             let wide = widen(b, from, x);
             float_to_int(b, to, wide)
         }
+        (false, true) if is_narrow_float(to) && from.bit_width() >= 32 => {
+            let exact = fit_f64(b, from, x);
+            let wide = int_to_float(b, from, PrimitiveType::F64, exact);
+            let odd = round_to_odd(b, wide);
+            narrow(b, to, odd)
+        }
         (false, true) => {
             let wide = int_to_float(b, from, compute_type(to), x);
             narrow(b, to, wide)
@@ -178,6 +184,33 @@ fn float_to_float(
     }
     let odd = round_to_odd(b, wide);
     narrow(b, to, odd)
+}
+
+/// An integer that f64 holds and that rounds to the same narrow float: of a large one the low bits
+/// become one that says whether there were any.
+fn fit_f64(b: &mut KernelBuilder, from: PrimitiveType, x: ExprId) -> ExprId {
+    let ty = b.ty(x);
+    if ty.scalar != Scalar::I64 {
+        return x;
+    }
+    let (mask, mark, zero) = (b.int(ty, 0xfff), b.int(ty, 0x800), b.int(ty, 0));
+    let low = b.binary(BinaryOp::And, x, mask);
+    let upper = b.sub(x, low);
+    let marked = b.binary(BinaryOp::Or, upper, mark);
+    let inexact = b.cmp(CmpOp::INe, low, zero);
+    let short = b.select(inexact, marked, upper);
+    // The upper bits of what f64 holds anyway are clear, or the sign's.
+    let (op, signs) = if from.is_signed() {
+        (BinaryOp::AShr, 1)
+    } else {
+        (BinaryOp::LShr, 0)
+    };
+    let fifty_two = b.int(ty, 52);
+    let top = b.binary(op, x, fifty_two);
+    let top = b.add_const(top, signs);
+    let limit = b.int(ty, 1 + signs);
+    let is_small = b.cmp(CmpOp::ULt, top, limit);
+    b.select(is_small, x, short)
 }
 
 fn int_to_float(

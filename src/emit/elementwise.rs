@@ -7,6 +7,7 @@
 use crate::emit::convert;
 use crate::emit::integer;
 use crate::emit::math;
+use crate::emit::small_float;
 use crate::emit::value::Value;
 use crate::emit::value::register;
 use crate::hlo::BinaryOp as HloBinary;
@@ -132,6 +133,15 @@ fn binary_complex(b: &mut KernelBuilder, op: HloBinary, x: Value, y: Value) -> O
     Some(match op {
         HloBinary::Add => x.zip(y, |p, q| b.add(p, q)),
         HloBinary::Subtract => x.zip(y, |p, q| b.sub(p, q)),
+        HloBinary::Maximum | HloBinary::Minimum => {
+            let direction = match op {
+                HloBinary::Maximum => ComparisonDirection::Ge,
+                _ => ComparisonDirection::Le,
+            };
+            let order = ComparisonType::Float;
+            let first = compare(b, direction, order, PrimitiveType::C128, x, y)?;
+            x.zip(y, |p, q| b.select(first, p, q))
+        }
         HloBinary::Multiply => {
             let (ac, bd) = (b.mul(a, c), b.mul(bi, d));
             let (ad, bc) = (b.mul(a, d), b.mul(bi, c));
@@ -195,13 +205,21 @@ pub fn compare(
     use ComparisonDirection as Dir;
     if ty.is_complex() {
         let ((a, bi), (c, d)) = (x.pair(), y.pair());
-        let (each, join) = match direction {
-            Dir::Eq => (CmpOp::FEq, BinaryOp::And),
-            Dir::Ne => (CmpOp::FNe, BinaryOp::Or),
-            Dir::Ge | Dir::Gt | Dir::Le | Dir::Lt => return None,
+        if direction == Dir::Ne {
+            let (re, im) = (b.cmp(CmpOp::FNe, a, c), b.cmp(CmpOp::FNe, bi, d));
+            return Some(b.binary(BinaryOp::Or, re, im));
+        }
+        // By real parts, equal ones by imaginary parts.
+        let equal = b.cmp(CmpOp::FEq, a, c);
+        let im = b.cmp(float_relation(direction), bi, d);
+        let both = b.binary(BinaryOp::And, equal, im);
+        let strict = match direction {
+            Dir::Eq | Dir::Ne => return Some(both),
+            Dir::Ge | Dir::Gt => CmpOp::FGt,
+            Dir::Le | Dir::Lt => CmpOp::FLt,
         };
-        let (re, im) = (b.cmp(each, a, c), b.cmp(each, bi, d));
-        return Some(b.binary(join, re, im));
+        let re = b.cmp(strict, a, c);
+        return Some(b.binary(BinaryOp::Or, re, both));
     }
     let (x, y) = (x.one(), y.one());
     if ty.is_float() && order == ComparisonType::TotalOrder {
@@ -210,15 +228,7 @@ pub fn compare(
     }
     if ty.is_float() {
         let (x, y) = (convert::widen(b, ty, x), convert::widen(b, ty, y));
-        let op = match direction {
-            Dir::Eq => CmpOp::FEq,
-            Dir::Ne => CmpOp::FNe,
-            Dir::Ge => CmpOp::FGe,
-            Dir::Gt => CmpOp::FGt,
-            Dir::Le => CmpOp::FLe,
-            Dir::Lt => CmpOp::FLt,
-        };
-        return Some(b.cmp(op, x, y));
+        return Some(b.cmp(float_relation(direction), x, y));
     }
     if ty.kind() == ElementKind::Pred {
         let (x, y) = (
@@ -233,6 +243,17 @@ pub fn compare(
         unsigned_relation(direction)
     };
     Some(b.cmp(op, x, y))
+}
+
+fn float_relation(direction: ComparisonDirection) -> CmpOp {
+    match direction {
+        ComparisonDirection::Eq => CmpOp::FEq,
+        ComparisonDirection::Ne => CmpOp::FNe,
+        ComparisonDirection::Ge => CmpOp::FGe,
+        ComparisonDirection::Gt => CmpOp::FGt,
+        ComparisonDirection::Le => CmpOp::FLe,
+        ComparisonDirection::Lt => CmpOp::FLt,
+    }
 }
 
 fn signed_relation(direction: ComparisonDirection) -> CmpOp {
@@ -264,12 +285,25 @@ fn order_key(b: &mut KernelBuilder, ty: PrimitiveType, x: ExprId) -> ExprId {
     let bits = b.bitcast(x, b.ty(x).with_scalar(scalar));
     let int = b.ty(bits);
     let width = i64::from(scalar.bits());
+    if ty == PrimitiveType::F8E8M0FNU {
+        // Scales have no sign.
+        let top = b.int(int, i64::from(i8::MIN));
+        return b.binary(BinaryOp::Xor, bits, top);
+    }
     let spare = b.int(int, width - ty.bit_width() as i64);
     let bits = b.binary(BinaryOp::Shl, bits, spare);
     let (top, one) = (b.int(int, width - 1), b.int(int, 1));
     let negative = b.binary(BinaryOp::AShr, bits, top);
     let flip = b.binary(BinaryOp::LShr, negative, one);
-    b.binary(BinaryOp::Xor, bits, flip)
+    let key = b.binary(BinaryOp::Xor, bits, flip);
+    if !small_float::is_negative_zero_nan(ty) {
+        return key;
+    }
+    // The NaN comes before all numbers, and the negative ones move up by one to make room.
+    let key = b.sub(key, negative);
+    let nan = b.int(int, i64::from(i8::MIN));
+    let is_nan = b.cmp(CmpOp::IEq, bits, nan);
+    b.select(is_nan, nan, key)
 }
 
 /// The larger or smaller of two values; a NaN wins.

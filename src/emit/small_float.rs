@@ -54,6 +54,11 @@ fn format(ty: PrimitiveType) -> Format {
     }
 }
 
+/// Whether the bits of the negative zero are the type's NaN.
+pub fn is_negative_zero_nan(ty: PrimitiveType) -> bool {
+    ty.is_small_float() && format(ty).specials == Specials::NegativeZeroNan
+}
+
 impl Format {
     fn exponent(self) -> u32 {
         self.width - 1 - self.mantissa
@@ -228,17 +233,19 @@ fn with_sign(
     }
 }
 
-/// The nearest power of two, ties to the even exponent code; NaN for what has none.
+/// The nearest power of two, of two the larger one, as ml_dtypes has it; NaN for what has none.
 fn encode_scale(b: &mut KernelBuilder, bits: ExprId, abs: ExprId) -> ExprId {
     let int = b.ty(bits);
-    let shift = b.int(int, 23);
-    let one = b.int(int, 1);
-    let odd = b.binary(BinaryOp::LShr, abs, shift);
-    let odd = b.binary(BinaryOp::And, odd, one);
-    let bias = b.add_const(odd, 0x003f_ffff);
+    // Half a step is half of the mantissa; the smallest scale is a subnormal number, with a bit less.
+    let (half, quarter) = (b.int(int, 0x0040_0000), b.int(int, 0x0020_0000));
+    let smallest_normal = b.int(int, 0x0080_0000);
+    let is_subnormal = b.cmp(CmpOp::SLt, abs, smallest_normal);
+    let bias = b.select(is_subnormal, quarter, half);
     let rounded = b.add(abs, bias);
+    let shift = b.int(int, 23);
     let code = b.binary(BinaryOp::LShr, rounded, shift);
     let nan = b.int(int, 255);
+    let code = b.binary(BinaryOp::SMin, code, nan);
     let zero = b.int(int, 0);
     let is_not_positive = b.cmp(CmpOp::SLe, bits, zero);
     let code = b.select(is_not_positive, nan, code);

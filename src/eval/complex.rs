@@ -3,6 +3,8 @@
 //! Square root and hyperbolic tangent after W. Kahan, "Branch cuts for complex elementary
 //! functions" (1987); division after R. L. Smith (1962).
 
+use std::cmp::Ordering;
+
 use crate::hlo::BinaryOp;
 use crate::hlo::UnaryOp;
 use crate::literal::number::Number;
@@ -81,9 +83,20 @@ pub(super) fn binary(op: BinaryOp, a: C, b: C) -> Number {
         BinaryOp::Divide => divide(a, b),
         BinaryOp::Power => pow(a, b),
         BinaryOp::Atan2 => atan2(a, b),
+        BinaryOp::Maximum if order(a, b).is_some_and(Ordering::is_ge) => a,
+        BinaryOp::Minimum if order(a, b).is_some_and(Ordering::is_le) => a,
+        BinaryOp::Maximum | BinaryOp::Minimum => b,
         _ => (f64::NAN, f64::NAN),
     };
     Number::Complex(re, im)
+}
+
+/// By real parts, equal ones by imaginary parts; `None` where a NaN has a say.
+pub(super) fn order(a: C, b: C) -> Option<Ordering> {
+    match a.0.partial_cmp(&b.0) {
+        Some(Ordering::Equal) => a.1.partial_cmp(&b.1),
+        other => other,
+    }
 }
 
 pub(super) fn multiply(a: C, b: C) -> C {

@@ -77,6 +77,8 @@ fn unary_float(op: UnaryOp, x: f64) -> Number {
     let value = match op {
         UnaryOp::Abs => x.abs(),
         UnaryOp::Acos => libm::acos(x),
+        // libm has values for numbers far below its domain.
+        UnaryOp::Acosh if x < 1.0 => f64::NAN,
         UnaryOp::Acosh => libm::acosh(x),
         UnaryOp::Asin => libm::asin(x),
         UnaryOp::Asinh => libm::asinh(x),
@@ -236,10 +238,7 @@ pub(super) fn compare_numbers(
             Some(a.total_cmp(&b))
         }
         (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b),
-        // Complex numbers are equal or not.
-        (Number::Complex(a, b), Number::Complex(c, d)) => {
-            (a == c && b == d).then_some(Ordering::Equal)
-        }
+        (Number::Complex(a, b), Number::Complex(c, d)) => complex::order((a, b), (c, d)),
         _ => None,
     };
     match direction {

@@ -47,6 +47,7 @@ pub(super) fn lower<'a, 'ctx: 'a>(
         |ir| vec![ir.ptr(0)],
     );
     ir.function_attribute("nounwind", 0);
+    ir.function_string("denormal-fp-math", "dynamic,dynamic");
     ir.param_attribute(0, "noalias", 0);
     ir.param_attribute(0, "readonly", 0);
     ir.param_attribute(0, "dereferenceable", 32);

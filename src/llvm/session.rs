@@ -2,8 +2,8 @@
 //! floating-point rules.
 //!
 //! Floating-point rules, in one place: no fast-math flag is ever set; a product and a sum are
-//! contracted only where the kernel says `Fma`; denormals are kept unless the runtime's control
-//! register says otherwise; NaN payloads are not specified. The host is never looked at.
+//! contracted only where the kernel says `Fma`; denormals are kept or not as a CPU's control register
+//! says when the kernel runs, which nothing is folded by; NaN payloads are not specified. The host is never looked at.
 
 use std::sync::Once;
 

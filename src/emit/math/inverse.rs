@@ -127,6 +127,19 @@ impl Scope<'_> {
         let x_zero = self.is(below, 0.0);
         let both_zero = self.both(y_zero, x_zero);
         let below = self.select(both_zero, one, below);
+        // Of two tiny numbers the difference might be too small for a normal one.
+        let (tiny, up) = if self.is_double() {
+            (2f64.powi(-960), 2f64.powi(60))
+        } else {
+            (2f64.powi(-96), 2f64.powi(30))
+        };
+        let tiny_y = self.below(above, tiny);
+        let tiny_x = self.below(below, tiny);
+        let both_tiny = self.both(tiny_y, tiny_x);
+        let up = self.c(up);
+        let factor = self.select(both_tiny, up, one);
+        let above = self.mul(above, factor);
+        let below = self.mul(below, factor);
         let angle = self.angle(above, below);
         let pi = self.c2(2.0 * HALF_PI.0, 2.0 * HALF_PI.1);
         let less = self.sub(angle, pi.low);

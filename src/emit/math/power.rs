@@ -281,10 +281,47 @@ impl Scope<'_> {
     /// What is left of `x` after whole multiples of `y`, with the sign of `x`; exact.
     pub(super) fn remainder(&mut self, x: V, y: V) -> V {
         let divisor = self.abs(y);
-        let first = self.take_off(x, divisor);
+        // Rests of a tiny divisor might be subnormal, so both numbers are scaled up; a number too large
+        // for that loses multiples of the divisor first.
+        let (tiny, coarse, up, down) = if self.is_double() {
+            [-512, 500, 450, -450].map(|k| 2f64.powi(k)).into()
+        } else {
+            [-64, 60, 50, -50].map(|k| 2f64.powi(k)).into()
+        };
+        let is_tiny = self.below(divisor, tiny);
+        let one = self.c(1.0);
+        let multiple = self.scale(divisor, coarse);
+        let multiple = self.select(is_tiny, multiple, divisor);
+        let near = self.rest(x, multiple);
+        let (up, down) = (self.c(up), self.c(down));
+        let factor = self.select(is_tiny, up, one);
+        let (scaled_x, scaled_divisor) = (self.mul(near, factor), self.mul(divisor, factor));
+        let first = self.take_off(scaled_x, scaled_divisor);
+        let rest = self.rest(first, scaled_divisor);
+        // The rest may have come out with the other sign.
+        let rest_negative = self.below(rest, 0.0);
+        let negative = self.below(x, 0.0);
+        let differs = self.b.binary(BinaryOp::Xor, rest_negative, negative);
+        let is_zero = self.is(rest, 0.0);
+        let nonzero = self.not(is_zero);
+        let differs = self.both(differs, nonzero);
+        let back = self.copysign(scaled_divisor, x);
+        let back = self.add(rest, back);
+        let rest = self.select(differs, back, rest);
+        let factor = self.select(is_tiny, down, one);
+        let rest = self.mul(rest, factor);
+        let rest = self.copysign(rest, x);
+        // A larger divisor leaves the number alone, an infinite one too.
+        let size = self.abs(x);
+        let alone = self.lt(size, divisor);
+        self.select(alone, x, rest)
+    }
+
+    /// A number smaller than the divisor, of either sign, that is off by a multiple of it.
+    fn rest(&mut self, x: V, divisor: V) -> V {
         let ty = self.ty;
-        let rest = self.b.while_carried(
-            &[first],
+        self.b.while_carried(
+            &[x],
             |b, carried| {
                 let mut scope = Scope { b, ty };
                 let size = scope.abs(carried[0]);
@@ -300,24 +337,7 @@ impl Scope<'_> {
                 let mut scope = Scope { b, ty };
                 vec![scope.take_off(carried[0], divisor)]
             },
-        )[0];
-        // The rest may have come out with the other sign.
-        let rest_negative = self.below(rest, 0.0);
-        let negative = self.below(x, 0.0);
-        let differs = self.b.binary(BinaryOp::Xor, rest_negative, negative);
-        let is_zero = self.is(rest, 0.0);
-        let nonzero = self.not(is_zero);
-        let differs = self.both(differs, nonzero);
-        let back = self.copysign(divisor, x);
-        let back = self.add(rest, back);
-        let rest = self.select(differs, back, rest);
-        let rest = self.copysign(rest, x);
-        // An infinite divisor leaves a finite number alone.
-        let endless = self.is(divisor, f64::INFINITY);
-        let size = self.abs(x);
-        let finite = self.below(size, f64::INFINITY);
-        let alone = self.both(endless, finite);
-        self.select(alone, x, rest)
+        )[0]
     }
 
     /// Takes a whole multiple of the divisor off, leaving at most a 2^23rd (2^52nd) of `x` or half

@@ -14,6 +14,7 @@
 mod conformance;
 mod golden;
 mod plans;
+mod semantics;
 
 use std::fs;
 use std::path::Path;
@@ -40,11 +41,14 @@ use xla_aot::executable::Executable;
 use xla_aot::front;
 use xla_aot::hlo;
 use xla_aot::hlo::Module;
+use xla_aot::literal::ArrayLiteral;
+use xla_aot::literal::Literal;
 use xla_aot::runtime::LoadOptions;
 use xla_aot::runtime::Loaded;
 use xla_aot::runtime::loaded::leaves;
 use xla_aot::runtime::loaded::unflatten;
 use xla_aot::shape::ArrayShape;
+use xla_aot::shape::Shape;
 use xla_aot::wire;
 
 /// Of programs other than models, one in so many is run under emulation.
@@ -69,26 +73,21 @@ fn main() {
         trials.push(expecting(&skips, "plan", &name, move || {
             plans::plan(read(&planned.dir.join("program.pb"))?)
         }));
-        if !case.is_large() {
-            let case = Arc::clone(&case);
-            let native = Arc::clone(&case);
-            if case.kind == "model" || number.is_multiple_of(EMULATED_EVERY) {
-                let emulated = Arc::clone(&case);
-                trials.push(expecting(&skips, "qemu", &name, move || {
-                    run_emulated(&emulated)
-                }));
+        if case.is_large() {
+            continue;
+        }
+        for (engine, run) in ENGINES {
+            let often = case.kind == "model" || number.is_multiple_of(EMULATED_EVERY);
+            if *engine != "qemu" || often {
+                let case = Arc::clone(&case);
+                let run = move || case_on(&case, *run);
+                trials.push(expecting(&skips, engine, &name, run));
             }
-            let simulated = Arc::clone(&case);
-            trials.push(expecting(&skips, "eval", &name, move || evaluate(&case)));
-            trials.push(expecting(&skips, "native", &name, move || {
-                run_native(&native)
-            }));
-            trials.push(expecting(&skips, "sim", &name, move || {
-                run_simulated(&simulated)
-            }));
         }
     }
     trials.extend(plans::trials());
+    semantics::bless(ENGINES).expect("everything can be measured");
+    trials.extend(semantics::trials(ENGINES));
     trials.extend(conformance::mutations::trials());
     trials.extend(conformance::loader::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -181,11 +180,27 @@ fn read_and_print(text: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-fn evaluate(case: &Case) -> Result<(), Failed> {
+/// A way to run a program on its arguments.
+type Engine = semantics::Engine;
+
+/// Every way to run a program, by name.
+const ENGINES: &[(&str, Engine)] = &[
+    ("eval", evaluate),
+    ("native", run_native),
+    ("qemu", run_emulated),
+    ("sim", run_simulated),
+];
+
+/// Runs a case and compares its results with what is expected.
+fn case_on(case: &Case, engine: Engine) -> Result<(), Failed> {
     let module = read(&case.dir.join("program.pb"))?;
-    let inputs = case.inputs(&module)?;
-    let result = eval::evaluate(&module, &inputs).map_err(|d| Failed::from(d.to_string()))?;
-    Ok(case.check(&result)?)
+    let values = case.inputs(&module)?;
+    Ok(case.check(&engine(module, &values)?)?)
+}
+
+fn evaluate(module: Module, inputs: &[Literal]) -> Result<Literal, Failed> {
+    hlo::verify::check(&module).map_err(failed)?;
+    eval::evaluate(&module, inputs).map_err(failed)
 }
 
 fn failed(diagnostic: Box<Diagnostic>) -> Failed {
@@ -213,9 +228,7 @@ fn build(module: Module, target: &TargetRequest) -> Result<Executable, Failed> {
 }
 
 /// Compiles for this machine, loads the bundle and runs.
-fn run_native(case: &Case) -> Result<(), Failed> {
-    let module = read(&case.dir.join("program.pb"))?;
-    let inputs = case.inputs(&module)?;
+fn run_native(module: Module, inputs: &[Literal]) -> Result<Literal, Failed> {
     let result_shape = module.entry_layout().result;
     let executable = build(module, &cpu("native"))?;
     let threads = Some(2);
@@ -224,44 +237,42 @@ fn run_native(case: &Case) -> Result<(), Failed> {
         ..LoadOptions::default()
     };
     let loaded = Loaded::new(&executable, &options).map_err(failed)?;
-    let leaves = loaded.run(&inputs).map_err(failed)?;
-    let result = unflatten(&result_shape, &mut leaves.into_iter());
-    Ok(case.check(&result.ok_or("too few results")?)?)
+    let leaves = loaded.run(inputs).map_err(failed)?;
+    whole(&result_shape, leaves)
 }
 
 /// Compiles for an AArch64 machine and runs what the bundle holds under emulation.
-fn run_emulated(case: &Case) -> Result<(), Failed> {
-    let module = read(&case.dir.join("program.pb"))?;
-    let inputs = case.inputs(&module)?;
+fn run_emulated(module: Module, inputs: &[Literal]) -> Result<Literal, Failed> {
     let result_shape = module.entry_layout().result;
     let executable = build(module, &cpu(qemu::CPU))?;
-    let findings = executable::check::check(&executable);
-    if let Some(first) = findings.into_iter().next() {
-        return Err(failed(Box::new(first)));
-    }
-    let leaves = qemu::run(&executable, &leaves(&inputs))?;
-    let result = unflatten(&result_shape, &mut leaves.into_iter());
-    Ok(case.check(&result.ok_or("too few results")?)?)
+    check(&executable)?;
+    whole(&result_shape, qemu::run(&executable, &leaves(inputs))?)
 }
 
 /// Compiles for a GPU and runs what the bundle holds on a simulated one.
-fn run_simulated(case: &Case) -> Result<(), Failed> {
-    let module = read(&case.dir.join("program.pb"))?;
-    let inputs = case.inputs(&module)?;
+fn run_simulated(module: Module, inputs: &[Literal]) -> Result<Literal, Failed> {
     let result_shape = module.entry_layout().result;
     let target = TargetRequest {
         name: Some(simulated::target()),
         ..TargetRequest::default()
     };
     let executable = build(module, &target)?;
-    let findings = executable::check::check(&executable);
-    if let Some(first) = findings.into_iter().next() {
-        return Err(failed(Box::new(first)));
-    }
+    check(&executable)?;
     check_root(&executable)?;
-    let leaves = simulated::run(&executable, &leaves(&inputs))?;
-    let result = unflatten(&result_shape, &mut leaves.into_iter());
-    Ok(case.check(&result.ok_or("too few results")?)?)
+    whole(&result_shape, simulated::run(&executable, &leaves(inputs))?)
+}
+
+fn check(executable: &Executable) -> Result<(), Failed> {
+    match executable::check::check(executable).into_iter().next() {
+        Some(first) => Err(failed(Box::new(first))),
+        None => Ok(()),
+    }
+}
+
+/// The value of that shape that these arrays are.
+fn whole(shape: &Shape, leaves: Vec<ArrayLiteral>) -> Result<Literal, Failed> {
+    let result = unflatten(shape, &mut leaves.into_iter());
+    Ok(result.ok_or("too few results")?)
 }
 
 /// The root of the module in a GPU bundle has the caller's shape: XLA's client goes by it.

@@ -326,7 +326,7 @@ fn ranges_that_reach_round_the_end_are_refused() {
 fn memory_that_is_not_there_cannot_be_registered() {
     let _turn = turn();
     fails!(INVALID_VALUE, cuMemHostRegister_v2(0xdead_beef_0000, 64, 0));
-    let there = vec![0_u8; 100];
+    let there = [0_u8; 100];
     ok!(cuMemHostRegister_v2(there.as_ptr() as u64, 100, 0));
     ok!(cuMemHostUnregister(there.as_ptr() as u64));
 }

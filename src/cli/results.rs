@@ -121,7 +121,7 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
         Some(path) => Some(read_arrays(std::slice::from_ref(path))?),
         None => None,
     };
-    let mut bound = session.bind_leaves(&inputs)?;
+    let mut bound = session.bind_leaves(inputs)?;
     bound.execute().map_err(about(&name))?;
     let results = bound.outputs().map_err(about(&name))?;
     if args.stats {

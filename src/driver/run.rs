@@ -61,14 +61,14 @@ impl Session {
     pub fn bind(&self, inputs: &[ArrayFile]) -> Result<Bound<'_>> {
         let program = &self.loaded.signature().program;
         let shapes = arrays::array_leaves(&program.parameters);
-        self.loaded.bind(&arrays::read(inputs, "in", &shapes)?)
+        self.loaded.bind(arrays::read(inputs, "in", &shapes)?)
     }
 
     /// Gives the program memory and the array leaves of all parameters.
     ///
     /// # Errors
     /// `XA8001` when they do not fit.
-    pub fn bind_leaves(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
+    pub fn bind_leaves(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
         self.loaded.bind(inputs)
     }
 
@@ -76,7 +76,7 @@ impl Session {
     ///
     /// # Errors
     /// `XA8001` when they do not fit, `XA8004` when the program fails.
-    pub fn run_leaves(&self, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>> {
+    pub fn run_leaves(&self, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
         let mut bound = self.bind_leaves(inputs)?;
         bound.execute()?;
         bound.outputs()

@@ -126,7 +126,7 @@ fn compare(
         None => Session::of(bundle, &request.load)?,
     };
     let inputs = session.read_inputs(&request.inputs)?;
-    let got = session.run_leaves(&inputs)?;
+    let got = session.run_leaves(inputs.clone())?;
     let wanted = match &request.expected {
         Some(file) => session.read_expected(file)?,
         None => evaluate(bundle, inputs)?,

@@ -45,13 +45,13 @@ pub fn parameter_leaves(signature: &Signature) -> Vec<ParameterLeaf<'_>> {
 }
 
 /// The input of each array leaf of the parameters, with the shape the program wants it in.
-pub type Inputs<'a> = BTreeMap<(usize, ShapeIndex), (&'a ArrayShape, &'a ArrayLiteral)>;
+pub type Inputs<'a> = BTreeMap<(usize, ShapeIndex), (&'a ArrayShape, ArrayLiteral)>;
 
 /// Pairs inputs with parameters.
 ///
 /// # Errors
 /// `XA8001` when there are more or fewer, or one has another type or other dimensions.
-pub fn pair_inputs<'a>(signature: &'a Signature, inputs: &'a [ArrayLiteral]) -> Result<Inputs<'a>> {
+pub fn pair_inputs(signature: &Signature, inputs: Vec<ArrayLiteral>) -> Result<Inputs<'_>> {
     let leaves = parameter_leaves(signature);
     if leaves.len() != inputs.len() {
         let message = format!("{} inputs, wanted {}", inputs.len(), leaves.len());

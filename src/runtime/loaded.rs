@@ -204,17 +204,17 @@ impl Loaded {
     /// # Errors
     /// `XA8001` when the inputs do not fit, `XA8004` when the program fails.
     pub fn run(&self, inputs: &[Literal]) -> Result<Vec<ArrayLiteral>> {
-        let mut bound = self.bind(&leaves(inputs))?;
+        let mut bound = self.bind(leaves(inputs))?;
         bound.execute()?;
         bound.outputs()
     }
 
     /// Gives the program memory and inputs, the array leaves of all parameters, to be run many
-    /// times.
+    /// times. Each input is given up as it is copied.
     ///
     /// # Errors
     /// `XA8001` when the inputs do not fit, `XA8004` without memory.
-    pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
+    pub fn bind(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
         match self {
             #[cfg(feature = "cpu")]
             Self::Cpu(program) => program.bind(inputs).map(Bound::Cpu),

@@ -126,7 +126,7 @@ fn load_at_once() -> Result<(), Failed> {
         for round in 0..4 {
             let device = Device::open(api, lease.0).map_err(text)?;
             let program = Program::load(&executable, &device).map_err(text)?;
-            let mut bound = program.bind(&[input(seed + round)]).map_err(text)?;
+            let mut bound = program.bind(vec![input(seed + round)]).map_err(text)?;
             bound.execute().map_err(text)?;
             if !are_sums(&bound.outputs().map_err(text)?, seed + round) {
                 return Err(format!("another sum in thread {seed}"));
@@ -149,7 +149,7 @@ fn run_at_once() -> Result<(), Failed> {
     let program = Program::load(&executable, &device).map_err(failed)?;
     let work = |seed: usize| -> Result<(), String> {
         let text = |e: Box<Diagnostic>| e.to_string();
-        let mut bound = program.bind(&[input(seed)]).map_err(text)?;
+        let mut bound = program.bind(vec![input(seed)]).map_err(text)?;
         for _ in 0..8 {
             bound.execute().map_err(text)?;
             if !are_sums(&bound.outputs().map_err(text)?, seed) {
@@ -184,7 +184,7 @@ fn account() -> Result<(), Failed> {
     let loaded = used();
     // The constant of 128 bytes at least.
     assert!(loaded >= 128, "{loaded}");
-    let mut bound = program.bind(&[input(2)]).map_err(failed)?;
+    let mut bound = program.bind(vec![input(2)]).map_err(failed)?;
     let ready = used();
     // Parameter and result at least, and not much more than the plan.
     let planned: u64 = executable.allocs.values().map(|a| a.size.0).sum();
@@ -198,7 +198,7 @@ fn account() -> Result<(), Failed> {
     assert!(are_sums(&bound.outputs().map_err(failed)?, 2));
     assert_eq!(used(), ready);
     // Inputs that do not fit take nothing.
-    assert!(program.bind(&[array(&[8], |_| 0.0)]).is_err());
+    assert!(program.bind(vec![array(&[8], |_| 0.0)]).is_err());
     assert_eq!(used(), ready);
     drop(bound);
     assert_eq!(used(), loaded);

@@ -65,7 +65,7 @@ pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<Array
     let lease = Lease::take();
     let device = Device::open(api()?, lease.0).map_err(failed)?;
     let program = Program::load(executable, &device).map_err(failed)?;
-    let mut bound = program.bind(inputs).map_err(failed)?;
+    let mut bound = program.bind(inputs.to_vec()).map_err(failed)?;
     bound.execute().map_err(failed)?;
     bound.outputs().map_err(failed)
 }

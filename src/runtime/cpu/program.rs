@@ -130,12 +130,13 @@ impl Program {
         self.pool.threads()
     }
 
-    /// Gives the program memory and these inputs: one array for each array leaf of its parameters.
+    /// Gives the program memory and these inputs: one array for each array leaf of its parameters,
+    /// given up as it is copied.
     ///
     /// # Errors
     /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
-    pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
-        let inputs = binding::pair_inputs(&self.signature, inputs)?;
+    pub fn bind(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
+        let mut inputs = binding::pair_inputs(&self.signature, inputs)?;
         let mut buffers = Vec::with_capacity(self.allocs.len());
         for allocation in self.allocs.values() {
             let size = usize::try_from(allocation.size.0).unwrap_or(usize::MAX);
@@ -146,8 +147,8 @@ impl Program {
                 AllocKind::Tuple | AllocKind::Owned => Buffer::new(size)?,
                 AllocKind::Parameter { number, index, .. } => {
                     let mut buffer = Buffer::new(size)?;
-                    if let Some((shape, input)) = inputs.get(&(*number, index.clone())) {
-                        device_form::write_device(input, shape, buffer.bytes_mut());
+                    if let Some((shape, input)) = inputs.remove(&(*number, index.clone())) {
+                        device_form::write_device(&input, shape, buffer.bytes_mut());
                     }
                     buffer
                 }

@@ -141,12 +141,13 @@ impl Program {
         &self.signature
     }
 
-    /// Gives the program memory and these inputs: one array for each array leaf of its parameters.
+    /// Gives the program memory and these inputs: one array for each array leaf of its parameters,
+    /// given up as it is copied.
     ///
     /// # Errors
     /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
-    pub fn bind(&self, inputs: &[ArrayLiteral]) -> Result<Bound<'_>> {
-        let inputs = binding::pair_inputs(&self.signature, inputs)?;
+    pub fn bind(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
+        let mut inputs = binding::pair_inputs(&self.signature, inputs)?;
         self.device.enter()?;
         let stream = Stream::new(&self.device)?;
         let mut memory = Vec::with_capacity(self.allocs.len());
@@ -160,8 +161,8 @@ impl Program {
                 }
                 AllocKind::Parameter { number, index, .. } => {
                     let block = Memory::with_room(&self.device, size, self.overreads, &stream)?;
-                    if let Some((shape, input)) = inputs.get(&(*number, index.clone())) {
-                        let bytes = device_form::to_device(input, shape);
+                    if let Some((shape, input)) = inputs.remove(&(*number, index.clone())) {
+                        let bytes = device_form::to_device(&input, shape);
                         stream.copy_in(block.address(), &bytes[..bytes.len().min(size)])?;
                     }
                     Some(block)

@@ -91,6 +91,19 @@ pub fn align_of(variable: &ptx::Variable<'_>) -> u32 {
         .next_power_of_two()
 }
 
+/// Where each parameter of a kernel begins and how many bytes it has. No device takes as much as
+/// these are cut to.
+pub fn entry_params(function: &ptx::Function<'_>) -> Vec<(u32, u32)> {
+    let mut end = 0u32;
+    let params = function.params.iter().map(|param| {
+        let at = end.next_multiple_of(align_of(param));
+        let bytes = bytes_of(param).unwrap_or(0).min(1 << 20) as u32;
+        end = (at + bytes).min(1 << 24);
+        (at, bytes)
+    });
+    params.collect()
+}
+
 /// Where results and parameters stand in the frame of a function of that signature.
 pub fn frame_of(function: &ptx::Function<'_>) -> Frame {
     let mut frame = Frame::default();
@@ -119,6 +132,15 @@ pub fn class_of(ty: ptx::Type) -> Option<Class> {
     })
 }
 
+/// Whether a body takes memory from the stack.
+fn allocates(statements: &[Statement<'_>]) -> bool {
+    statements.iter().any(|statement| match statement {
+        Statement::Instr(instr) => instr.opcode == "alloca",
+        Statement::Block(inner) => allocates(inner),
+        _ => false,
+    })
+}
+
 /// A function being decoded.
 pub struct Builder<'a, 'm> {
     /// The module.
@@ -137,6 +159,10 @@ pub struct Builder<'a, 'm> {
     pub indirect_functions: BTreeSet<u32>,
     /// Whether it calls through a register.
     pub calls_indirectly: bool,
+    /// Whether it takes memory from the stack.
+    pub allocates: bool,
+    /// Where the stack ended when the function was called.
+    stack: Option<Reg>,
     function: &'m ptx::Function<'a>,
     guard: Slot,
     negated: bool,
@@ -154,6 +180,7 @@ impl<'a, 'm> Builder<'a, 'm> {
         pool: &'m mut Pool,
         function: &'m ptx::Function<'a>,
     ) -> Result<Self> {
+        let body = function.body.as_deref().unwrap_or(&[]);
         let mut builder = Self {
             globals,
             pool,
@@ -163,6 +190,8 @@ impl<'a, 'm> Builder<'a, 'm> {
             frame: 0,
             indirect_functions: BTreeSet::new(),
             calls_indirectly: false,
+            allocates: allocates(body),
+            stack: None,
             function,
             guard: Slot::NONE,
             negated: false,
@@ -170,26 +199,29 @@ impl<'a, 'm> Builder<'a, 'm> {
             carry: None,
         };
         builder.parameters()?;
-        builder.block(function.body.as_deref().unwrap_or(&[]))?;
+        if builder.allocates && !function.is_entry {
+            let reg = Reg {
+                slot: builder.temporary(Class::W32),
+                class: Class::W32,
+            };
+            builder.stack = Some(reg);
+            builder.emit(Op::Stack(Stack::Save(reg)), Work::Move);
+        }
+        builder.block(body)?;
         builder.guard = Slot::NONE;
-        builder.emit(
-            if function.is_entry {
-                Op::Exit
-            } else {
-                Op::Return
-            },
-            Work::Control,
-        );
+        if function.is_entry {
+            builder.emit(Op::Exit, Work::Control);
+        } else {
+            builder.leave();
+        }
         builder.close_scope()?;
         Ok(builder)
     }
 
     fn parameters(&mut self) -> Result<()> {
         if self.function.is_entry {
-            let mut end = 0u32;
-            for param in &self.function.params {
-                let at = end.next_multiple_of(align_of(param));
-                end = at.saturating_add(bytes_of(param).unwrap_or(0).min(1 << 20) as u32);
+            let function = self.function;
+            for (param, (at, _)) in function.params.iter().zip(entry_params(function)) {
                 self.name(param.name, Meaning::Param(at));
             }
             return Ok(());
@@ -379,6 +411,14 @@ impl<'a, 'm> Builder<'a, 'm> {
             }
         }
         Ok(())
+    }
+
+    /// Emits the end of a function, which gives back what it took of the stack.
+    pub fn leave(&mut self) {
+        if let Some(reg) = self.stack {
+            self.emit(Op::Stack(Stack::Restore(reg)), Work::Move);
+        }
+        self.emit(Op::Return, Work::Control);
     }
 
     /// Emits a branch to a label.

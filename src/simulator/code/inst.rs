@@ -399,6 +399,27 @@ pub struct Call {
     pub save: Option<u32>,
 }
 
+/// What is done to a thread's stack, which grows down from the end of its local memory. The
+/// registers have 32 bits or 64.
+#[derive(Clone, Copy, Debug)]
+pub enum Stack {
+    /// `stacksave`: where it ends.
+    Save(Reg),
+    /// `stackrestore`
+    Restore(Reg),
+    /// `alloca`
+    Allocate {
+        /// The address of what is taken.
+        d: Reg,
+        /// How many bytes.
+        size: Reg,
+        /// A power of two.
+        align: u32,
+        /// Bytes of the function's frame.
+        frame: u32,
+    },
+}
+
 /// An operation on an mbarrier.
 #[derive(Clone, Copy, Debug)]
 pub struct Mbarrier {
@@ -432,8 +453,6 @@ pub enum MbarrierKind {
     },
     /// `test_wait` or `try_wait`; with `.parity` or a token.
     Wait {
-        /// Whether the thread may be suspended.
-        may_block: bool,
         /// Whether the operand is a parity.
         parity: bool,
     },
@@ -484,6 +503,8 @@ pub struct Bulk {
     pub completion: Completion,
     /// Blocks of the cluster that get it; [`Slot::NONE`] for the one of the address.
     pub multicast: Slot,
+    /// Which bytes of each 16 are copied, a bit each; [`Slot::NONE`] for all.
+    pub mask: Slot,
     /// What happens to what is there.
     pub reduce: Option<(AtomicOp, AtomicType)>,
 }
@@ -507,6 +528,9 @@ pub struct BulkTensor {
     pub completion: Completion,
     /// Blocks of the cluster that get it.
     pub multicast: Slot,
+    /// `.cta_group::2`: the barrier of a multicast is that of the block of each receiver's pair
+    /// that has the rank's last bit of the block of the address.
+    pub pair: bool,
     /// What happens to what is there.
     pub reduce: Option<AtomicOp>,
 }
@@ -621,8 +645,9 @@ pub enum Tensor5 {
     Copy(tensor::Tcgen05Copy, Address, Slot),
     /// `mma`
     Mma(Tensor5Mma),
-    /// `commit`: everything before is done when it is issued, so it arrives.
-    Commit(Address),
+    /// `commit`: everything before is done when it is issued, so it arrives, at the barrier or at
+    /// those of a mask of blocks.
+    Commit(Address, Slot),
 }
 
 /// The operands of `tcgen05.mma`.
@@ -640,6 +665,8 @@ pub struct Tensor5Mma {
     pub b: Slot,
     /// The instruction descriptor.
     pub instruction: Slot,
+    /// The factors of A and B in tensor memory.
+    pub scales: Option<[Address; 2]>,
     /// Lanes that are left out.
     pub disabled: Vec<Slot>,
     /// A predicate: whether D's old value counts.
@@ -667,6 +694,8 @@ pub enum Op {
     Return,
     /// The end of the thread.
     Exit,
+    /// `alloca`, `stacksave` and `stackrestore`
+    Stack(Stack),
     /// `trap`
     Trap,
     /// Nothing.

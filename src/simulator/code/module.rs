@@ -11,6 +11,7 @@ use crate::simulator::code::function::Builder;
 use crate::simulator::code::function::Globals;
 use crate::simulator::code::function::align_of;
 use crate::simulator::code::function::bytes_of;
+use crate::simulator::code::function::entry_params;
 use crate::simulator::code::function::frame_of;
 use crate::simulator::code::inst::*;
 use crate::simulator::code::operand::FUNCTION_BASE;
@@ -33,7 +34,8 @@ use crate::simulator::warp::lanes::has_wide;
 
 /// Most bytes of a module's variables of one space.
 const MOST_GLOBAL: u64 = 1 << 34;
-/// Local memory that a thread gets for calls whose depth nobody knows.
+/// Local memory that a thread gets for calls whose depth nobody knows, and for what is taken from
+/// the stack while it runs.
 const STACK: u32 = 64 << 10;
 
 /// A parameter of a kernel.
@@ -96,6 +98,7 @@ pub struct Function {
     pub places: Vec<(u32, Class)>,
     calls: BTreeSet<u32>,
     calls_indirectly: bool,
+    allocates: bool,
 }
 
 /// A decoded module with its variables in memory.
@@ -200,10 +203,10 @@ impl Module {
             }
             let builder = Builder::build(&globals, &mut pool, function)?;
             let (code, classes, frame) = (builder.code, builder.classes, builder.frame);
-            let indirect = builder.calls_indirectly;
             let mut described = described;
             described.frame = frame.next_multiple_of(16);
-            described.calls_indirectly = indirect;
+            described.calls_indirectly = builder.calls_indirectly;
+            described.allocates = builder.allocates;
             self.functions.push(described);
             built.push(Some((code, classes)));
         }
@@ -361,8 +364,10 @@ impl Module {
                 function.places = both.into_iter().collect();
                 let frame = function.frame;
                 for inst in &mut code {
-                    if let Op::Call(call) = &mut inst.op {
-                        call.frame = frame;
+                    match &mut inst.op {
+                        Op::Call(call) => call.frame = frame,
+                        Op::Stack(Stack::Allocate { frame: own, .. }) => *own = frame,
+                        _ => {}
                     }
                 }
                 self.code.extend(code);
@@ -437,6 +442,11 @@ impl Module {
     fn measure(&mut self) {
         let most_function = self.functions.iter().filter(|f| !f.is_entry);
         let shared_registers = most_function.map(|f| f.register_bytes).max().unwrap_or(0);
+        let stack = if self.functions.iter().any(|f| f.allocates) {
+            STACK
+        } else {
+            0
+        };
         for number in 0..self.functions.len() {
             if !self.functions[number].is_entry {
                 continue;
@@ -448,7 +458,7 @@ impl Module {
                 (self.functions[number].frame.saturating_add(STACK), most)
             });
             let function = &mut self.functions[number];
-            function.local = local;
+            function.local = local.saturating_add(stack);
             function.pressure = pressure;
             function.register_bytes = function.register_bytes.max(shared_registers);
         }
@@ -745,21 +755,16 @@ fn names_in<'a>(statements: &[Statement<'a>], f: &mut impl FnMut(&'a str)) {
 /// What a function's directives say.
 fn describe(function: &ptx::Function<'_>, shared: &FunctionShared) -> Function {
     let mut params = Vec::new();
-    let mut end = 0u32;
     if function.is_entry {
-        for param in &function.params {
-            let align = align_of(param);
-            let offset = end.next_multiple_of(align);
-            let size = bytes_of(param).unwrap_or(0).min(1 << 20) as u32;
-            params.push(Parameter {
-                name: param.name.to_owned(),
-                offset,
-                size,
-                align,
-            });
-            end = offset.saturating_add(size);
-        }
+        let both = function.params.iter().zip(entry_params(function));
+        params.extend(both.map(|(param, (offset, size))| Parameter {
+            name: param.name.to_owned(),
+            offset,
+            size,
+            align: align_of(param),
+        }));
     }
+    let end = params.last().map_or(0, |p| p.offset + p.size);
     let directives = &function.directives;
     Function {
         name: function.name.to_owned(),

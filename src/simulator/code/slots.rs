@@ -74,6 +74,12 @@ impl Op {
                 passes(&mut call.arguments, Use, visit);
                 passes(&mut call.results, Def, visit);
             }
+            Self::Stack(Stack::Save(reg)) => one(&mut reg.slot, Def, visit),
+            Self::Stack(Stack::Restore(reg)) => one(&mut reg.slot, Use, visit),
+            Self::Stack(Stack::Allocate { d, size, .. }) => {
+                one(&mut size.slot, Use, visit);
+                one(&mut d.slot, Def, visit);
+            }
             Self::Load(access) => {
                 address(&mut access.address, visit);
                 list(&mut access.data, Def, visit);
@@ -119,7 +125,7 @@ impl Op {
                 address(&mut b.to, visit);
                 address(&mut b.from, visit);
                 completion(&mut b.completion, visit);
-                uses(&mut [&mut b.bytes, &mut b.multicast], visit);
+                uses(&mut [&mut b.bytes, &mut b.multicast, &mut b.mask], visit);
             }
             Self::BulkTensor(b) => {
                 address(&mut b.shared, visit);
@@ -228,10 +234,16 @@ fn tensor5(t: &mut Tensor5, visit: Visit<'_>) {
                 &mut [&mut m.a, &mut m.b, &mut m.instruction, &mut m.enable],
                 visit,
             );
+            for scale in m.scales.iter_mut().flatten() {
+                address(scale, visit);
+            }
             for slot in &mut m.disabled {
                 one(slot, Role::Use, visit);
             }
         }
-        Tensor5::Commit(a) => address(a, visit),
+        Tensor5::Commit(a, multicast) => {
+            address(a, visit);
+            one(multicast, Role::Use, visit);
+        }
     }
 }

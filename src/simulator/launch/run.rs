@@ -445,6 +445,7 @@ fn warp(grid: &Grid<'_>, id: u32, me: usize, total: usize, spare: &mut Vec<Warp>
         live,
         id,
         tid,
+        stack: [grid.function.local; 32],
         executed: 0,
         clock: if grid.options.races {
             fresh_clock(total, me)

@@ -57,12 +57,6 @@ impl Compare {
         })
     }
 
-    /// Whether it stands for integers too.
-    pub fn is_ordered(self) -> bool {
-        use Compare::*;
-        matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
-    }
-
     /// Whether it holds between two values of a type whose order may be partial; unsigned and
     /// signed integers go in as Rust integers of their sign.
     #[inline(always)]

@@ -52,6 +52,7 @@ macro_rules! pairs {
 
 pairs! {
     add_16x2, u16, "`add.u16x2`, `add.s16x2`.", |a, b| a.wrapping_add(b);
+    sub_16x2, u16, "`sub.u16x2`, `sub.s16x2`.", |a, b| a.wrapping_sub(b);
     min_u16x2, u16, "`min.u16x2`.", |a, b| a.min(b);
     max_u16x2, u16, "`max.u16x2`.", |a, b| a.max(b);
     min_s16x2, i16, "`min.s16x2`.", |a, b| a.min(b);

@@ -15,7 +15,7 @@
 //! | [`packed`] | `cvt` of pairs and fours, stochastic rounding |
 //! | [`special`] | what a device approximates: `ex2 lg2 sin cos tanh rcp rsqrt sqrt div` |
 //! | [`int`] | division, high, wide and 24-bit products, saturation, carries, `sad`, shifts |
-//! | [`bits`] | `brev bfe bfi bfind popc clz fns prmt lop3 shf szext bmsk cnot` |
+//! | [`bits`] | `bfe bfi bfind fns prmt lop3 shf szext bmsk` |
 //! | [`dot`] | `dp2a dp4a`, pairs of 16-bit integers |
 //!
 //! `.ftz`, `.sat` and `.relu` are functions of their own: `sat(ftz(add(ftz(a), ftz(b))))`. `min` and

@@ -56,6 +56,9 @@ fn refuse(what: impl Into<String>) -> Box<Diagnostic> {
     Diagnostic::error(codes::DEVICE_FAULT, format!("tensor copy: {}", what.into()))
 }
 
+/// Most bytes of a box: no block has more shared memory.
+const MOST_BYTES: u64 = 256 << 10;
+
 /// One copy on its way.
 struct Walk<'a> {
     map: &'a TensorMap,
@@ -128,6 +131,12 @@ impl TensorMap {
         emit: &mut dyn FnMut(Piece),
     ) -> Result<()> {
         self.check()?;
+        let bytes = self.box_bytes(mode);
+        if bytes > MOST_BYTES {
+            return Err(refuse(format!(
+                "a box of {bytes} bytes, more than shared memory can have"
+            )));
+        }
         if !tile.is_multiple_of(128) {
             return Err(refuse(format!(
                 "tile at {tile:#x} is not aligned to 128 bytes"

@@ -270,6 +270,15 @@ fn bytes_hold_the_map_and_zeros_become_one() {
     assert_eq!(run_made, run(&map, CopyMode::Tile, &[1, 2, 3], &[]));
     assert!(made.replace("interleave_layout", 0, 1).is_err());
     assert!(made.replace("box_dim", 5, 1).is_err());
+    // Values that no map holds are not cut to what one holds.
+    for (field, value) in [
+        ("rank", u64::from(u32::MAX)),
+        ("box_dim", 65_537),
+        ("global_stride", 1 << 40),
+        ("element_stride", 257),
+    ] {
+        assert!(made.replace(field, 0, value).is_err(), "{field}");
+    }
     assert!(TensorMap::from_bytes(&[0xff; 128]).is_err());
 }
 
@@ -332,4 +341,12 @@ fn what_the_driver_refuses() {
     assert_eq!(MapElement::from_driver(9), Some(MapElement::Bf16));
     assert_eq!(MapElement::from_driver(10), Some(MapElement::F32Ftz));
     assert_eq!(MapElement::from_driver(16), None);
+}
+
+#[test]
+fn a_box_larger_than_shared_memory_is_refused() {
+    let map = TensorMap::tiled(tiled(5, [256; 5], [256; 5], [1; 5])).unwrap();
+    let mut pieces = 0;
+    let walked = map.load(CopyMode::Tile, 0, &[0; 5], &[], &mut |_| pieces += 1);
+    assert!(walked.is_err() && pieces == 0);
 }

@@ -65,8 +65,26 @@ pub(super) fn read_accumulator(regs: &[Lanes], rows: usize, is_half: bool) -> [[
     out
 }
 
-/// What a device gives for a result that is no number.
-const NAN: u32 = 0x7fff_ffff;
+/// The bits of a result; what a device gives for one that is no number.
+#[inline(always)]
+pub(super) fn single_bits(value: f32) -> u32 {
+    if value.is_nan() {
+        0x7fff_ffff
+    } else {
+        value.to_bits()
+    }
+}
+
+/// C plus a sum, wrapping or clamped.
+#[inline(always)]
+pub(super) fn add_integer(c: u32, sum: i32, saturate: bool) -> u32 {
+    let c = c as i32;
+    (if saturate {
+        c.saturating_add(sum)
+    } else {
+        c.wrapping_add(sum)
+    }) as u32
+}
 
 /// Writes D from singles.
 #[inline(always)]
@@ -85,12 +103,11 @@ pub(super) fn write_accumulator(
         }
         return;
     }
-    let bits = |v: f32| if v.is_nan() { NAN } else { v.to_bits() };
     for ([even, odd], block) in regs.as_chunks_mut::<2>().0.iter_mut().zip(blocks) {
         for (g, row) in block.iter().enumerate() {
             for t in 0..4 {
-                even[4 * g + t] = bits(row[2 * t]);
-                odd[4 * g + t] = bits(row[2 * t + 1]);
+                even[4 * g + t] = single_bits(row[2 * t]);
+                odd[4 * g + t] = single_bits(row[2 * t + 1]);
             }
         }
     }
@@ -144,13 +161,7 @@ pub(super) fn add_integers(
         let sum = &sum.as_chunks::<8>().0[r >> 1 & 1];
         for (lane, (d, c)) in d.iter_mut().zip(c).enumerate() {
             let sum = sum[lane >> 2][2 * (lane & 3) + (r & 1)];
-            let c = *c as i32;
-            let value = if saturate {
-                c.saturating_add(sum)
-            } else {
-                c.wrapping_add(sum)
-            };
-            *d = value as u32;
+            *d = add_integer(*c, sum, saturate);
         }
     }
 }
@@ -230,11 +241,7 @@ pub(super) fn bit_product(
                 };
                 for t in 0..4 {
                     let (x, y) = (a[r][4 * (row & 7) + t], b[4 * column + t]);
-                    let bits = match op {
-                        BitOp::Xor => x ^ y,
-                        BitOp::And => x & y,
-                    };
-                    *sum += bits.count_ones() as i32;
+                    *sum += op.count(x, y);
                 }
             }
         }

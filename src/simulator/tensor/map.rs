@@ -223,10 +223,6 @@ impl TensorMap {
     pub fn tensor(&self) -> &Tiled {
         &self.tensor
     }
-    /// Whether the map is an im2col one.
-    pub fn is_im2col(&self) -> bool {
-        self.corners.is_some()
-    }
     /// Bytes between neighbours in a dimension.
     pub(super) fn stride(&self, dim: usize) -> u64 {
         self.tensor.strides[dim - 1]
@@ -391,14 +387,19 @@ impl TensorMap {
                 "field `{field}` number {ord} does not take {value}"
             ))
         };
-        let small = u32::try_from(value).map_err(|_| wrong());
         match field {
             "global_address" => t.address = value,
-            "rank" => t.rank = small? + 1,
-            "box_dim" => *t.box_dims.get_mut(ord).ok_or_else(wrong)? = small?,
-            "global_dim" => *t.dims.get_mut(ord).ok_or_else(wrong)? = value,
-            "global_stride" => *t.strides.get_mut(ord).ok_or_else(wrong)? = value,
-            "element_stride" => *t.steps.get_mut(ord).ok_or_else(wrong)? = small?,
+            "rank" if value < 5 => t.rank = value as u32 + 1,
+            "box_dim" if value <= 256 => {
+                *t.box_dims.get_mut(ord).ok_or_else(wrong)? = value as u32;
+            }
+            "global_dim" if value <= 1 << 32 => *t.dims.get_mut(ord).ok_or_else(wrong)? = value,
+            "global_stride" if value < 1 << 40 => {
+                *t.strides.get_mut(ord).ok_or_else(wrong)? = value;
+            }
+            "element_stride" if value <= 8 => {
+                *t.steps.get_mut(ord).ok_or_else(wrong)? = value as u32;
+            }
             "elemtype" => t.element = MapElement::from_instruction(value).ok_or_else(wrong)?,
             "interleave_layout" if value == 0 => {}
             "swizzle_mode" => {

@@ -3,7 +3,8 @@
 use crate::base::Result;
 use crate::simulator::tensor::element::{Element, Packing, ScaleType, quad};
 use crate::simulator::tensor::fragment;
-use crate::simulator::tensor::words::{Modifiers, Shape, Words};
+use crate::simulator::tensor::sparse::Sparsity;
+use crate::simulator::tensor::words::{Modifiers, Shape, Words, layout};
 use crate::simulator::tensor::{Lanes, volta};
 
 /// How single bits are combined before they are counted.
@@ -13,6 +14,26 @@ pub(super) enum BitOp {
     Xor,
     /// Count the bits that both have.
     And,
+}
+
+impl BitOp {
+    /// The operation of a modifier.
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        match word {
+            "xor" => Some(Self::Xor),
+            "and" => Some(Self::And),
+            _ => None,
+        }
+    }
+    /// How many bits of two words it counts.
+    #[inline(always)]
+    pub(super) fn count(self, a: u32, b: u32) -> i32 {
+        let bits = match self {
+            Self::Xor => a ^ b,
+            Self::And => a & b,
+        };
+        bits.count_ones() as i32
+    }
 }
 
 /// The arithmetic of an instruction.
@@ -37,17 +58,6 @@ pub(super) enum Arithmetic {
     },
     /// Bits.
     Bits(BitOp),
-}
-
-/// How the kept elements of a sparse A are described.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sparsity {
-    /// Kept elements that share one index: two for elements of four bits.
-    pub(super) run: usize,
-    /// Whether one of two is kept, described by four bits, instead of two of four.
-    pub(super) one_of_two: bool,
-    /// Whether a thread's word has two rows of 16 bits, instead of one row of 32.
-    pub(super) two_rows: bool,
 }
 
 /// One of the factors of a block-scaled product.
@@ -111,11 +121,6 @@ impl Mma {
         let scaled = m.take("block_scale");
         let vector = m.find(|w| w.strip_prefix("scale_vec::"));
         let shape = m.need("shape", Shape::parse)?;
-        let layout = |w: &str| match w {
-            "row" => Some(true),
-            "col" => Some(false),
-            _ => None,
-        };
         let row_a = m.need("layout of A", layout)?;
         let row_b = m.need("layout of B", layout)?;
         let saturate = m.take("satfinite");
@@ -126,16 +131,12 @@ impl Mma {
             c: m.need("type of C", Element::parse)?,
         };
         let scale = m.find(ScaleType::parse);
-        let bits = if m.take("xor") {
-            Some(BitOp::Xor)
-        } else if m.take("and") {
-            Some(BitOp::And)
-        } else {
-            None
-        };
+        let bits = m.find(BitOp::parse);
         if bits.is_some() && !m.take("popc") {
             return Err(m.refuse("needs `.popc`"));
         }
+        // Doubles may say how they round, and are rounded so in any case.
+        let _ = types.a == Element::F64 && m.take("rn");
         m.finish()?;
         let volta = (shape == VOLTA && types.a == Element::F16).then_some((row_a, row_b));
         if volta.is_none() && (!row_a || row_b) {
@@ -191,7 +192,10 @@ impl Mma {
             arithmetic,
             half_c: types.c == Element::F16,
             half_d: types.d == Element::F16,
-            sparse: sparse.then(|| sparsity(shape, types.a, arithmetic)),
+            sparse: sparse.then(|| {
+                let fp4 = matches!(arithmetic, Arithmetic::Scaled { a, .. } if a == Packing::FP4);
+                Sparsity::of(types.a, fp4)
+            }),
             volta,
             words,
         })
@@ -199,14 +203,6 @@ impl Mma {
     /// Counts of 32-bit registers of the operands.
     pub fn words(&self) -> Words {
         self.words
-    }
-    /// Rows, columns and depth.
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-    /// Whether the operands are 64-bit registers, each two words.
-    pub fn is_f64(&self) -> bool {
-        self.arithmetic == Arithmetic::Double
     }
     /// Whether metadata and a selector follow C.
     pub fn is_sparse(&self) -> bool {
@@ -332,7 +328,7 @@ impl Mma {
         let mut wide_b = [[0f32; 8]; K];
         fragment::place_a(a, 16, &mut wide_a, a_of);
         if let Some(sparsity) = &self.sparse {
-            wide_a = self.expand_a(sparsity, &wide_a, x);
+            wide_a = sparsity.expand_rows(&wide_a, x.metadata, x.selector);
         }
         fragment::place_b(b, &mut wide_b, b_of);
         let mut sum = fragment::read_accumulator(c, 16, self.half_c);
@@ -362,87 +358,16 @@ impl Mma {
         let mut wide_b = [[0i32; 8]; K];
         fragment::place_a(a, rows, &mut wide_a, a_of);
         if let Some(sparsity) = &self.sparse {
-            wide_a = self.expand_a(sparsity, &wide_a, x);
+            wide_a = sparsity.expand_rows(&wide_a, x.metadata, x.selector);
         }
         fragment::place_b(b, &mut wide_b, b_of);
         let sum = fragment::integer_product(&wide_a, &wide_b);
         fragment::add_integers(d, c, &sum, rows, saturate);
     }
-
-    /// A with the zeros that the metadata of a sparse A leaves out.
-    fn expand_a<T: Copy + Default, const K: usize>(
-        &self,
-        sparsity: &Sparsity,
-        packed: &[[T; K]; 16],
-        x: &Extra<'_>,
-    ) -> [[T; K]; 16] {
-        let mut out = [[T::default(); K]; 16];
-        for (row, (packed, out)) in packed.iter().zip(&mut out).enumerate() {
-            expand(sparsity, packed, out, |chunk| {
-                let (lane, shift) = metadata_place(sparsity, x.selector, K, row, chunk);
-                x.metadata.map_or(0x4, |m| m[lane] >> shift & 15)
-            });
-        }
-        out
-    }
 }
 
 /// The shape of the first tensor cores: four products of eight by eight by four.
 const VOLTA: Shape = Shape { m: 8, n: 8, k: 4 };
-
-/// Writes the kept elements of one row to the places that the metadata of its chunks names.
-pub(super) fn expand<T: Copy>(
-    sparsity: &Sparsity,
-    packed: &[T],
-    out: &mut [T],
-    metadata: impl Fn(usize) -> u32,
-) {
-    let run = sparsity.run;
-    let width = if sparsity.one_of_two { 2 } else { 4 * run };
-    for (chunk, out) in out.chunks_exact_mut(width).enumerate() {
-        let code = metadata(chunk);
-        if sparsity.one_of_two {
-            // 0b1110 keeps the second element, 0b0100 the first.
-            out[usize::from(code >> 2 == 3)] = packed[chunk];
-            continue;
-        }
-        for kept in 0..2 {
-            let at = (code >> (2 * kept)) as usize & 3;
-            let from = (chunk * 2 + kept) * run;
-            out[at * run..][..run].copy_from_slice(&packed[from..][..run]);
-        }
-    }
-}
-
-/// The lane and the bit at which the four bits of a row's chunk begin.
-pub(super) fn metadata_place(
-    sparsity: &Sparsity,
-    selector: u32,
-    k: usize,
-    row: usize,
-    chunk: usize,
-) -> (usize, usize) {
-    let width = if sparsity.one_of_two {
-        2
-    } else {
-        4 * sparsity.run
-    };
-    let chunks = k / width;
-    let (g, upper) = (row & 7, row >> 3);
-    let selector = selector as usize;
-    // A quad describes two rows; its words are used in turn.
-    let (threads, thread, shift) = if sparsity.two_rows {
-        (chunks.div_ceil(4), chunk / 4, 16 * upper + 4 * (chunk % 4))
-    } else {
-        (
-            chunks.div_ceil(8) * 2,
-            chunk / 8 * 2 + upper,
-            4 * (chunk % 8),
-        )
-    };
-    let first = selector * threads;
-    (4 * g + ((first + thread) & 3), shift)
-}
 
 fn plain_arithmetic(kind: Option<&str>, saturate: bool, t: &Types) -> Option<Arithmetic> {
     use Element as E;
@@ -556,20 +481,9 @@ fn shape_exists(
         (false, E::B1) => &[128],
         _ => &[],
     };
-    // The shorter of the half shapes mixes no accumulators, nor do the sparse ones.
-    let mixed = t.c != t.d && (sparse || shape != VOLTA) && t.a != E::F16;
+    // Only the oldest shape mixes accumulators, and only to widen them.
+    let mixed = t.c != t.d && (shape != VOLTA || t.c == E::F32);
     !mixed && if m == 16 { tall } else { flat }.contains(&k)
-}
-
-fn sparsity(shape: Shape, a: Element, arithmetic: Arithmetic) -> Sparsity {
-    let fp4 = matches!(arithmetic, Arithmetic::Scaled { a, .. } if a == Packing::FP4);
-    let wide = a.bits() >= 16;
-    debug_assert!(shape.m == 16);
-    Sparsity {
-        run: if a.bits() == 4 || fp4 { 2 } else { 1 },
-        one_of_two: a == Element::Tf32,
-        two_rows: wide,
-    }
 }
 
 /// Adds chunk after chunk of k, each times its row's and its column's factor.

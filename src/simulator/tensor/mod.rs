@@ -12,7 +12,7 @@
 //! // mma, mma.sp, mma.sp::ordered_metadata, .block_scale       (modifiers after the opcode)
 //! Mma::parse(&[S]) -> Result<Mma>
 //!   .words() -> Words { a, b, c, d }                   // counts of words
-//!   .is_f64() .is_sparse() .is_block_scaled() .flops()
+//!   .is_sparse() .is_block_scaled() .flops()
 //!   .execute(d: &mut [Lanes], a, b, c: &[Lanes], &Extra)
 //! Extra { metadata: Option<&Lanes>, selector: u32, scale_a, scale_b: Option<Scale> }  // Default
 //! Scale { data: &Lanes, byte: u32, thread: u32 }
@@ -25,10 +25,10 @@
 //!
 //! // wmma.load, wmma.store, wmma.mma
 //! Wmma::parse(&[S]) -> Result<Wmma>                    // enum Load(WmmaMove) Store(WmmaMove) Mma(WmmaMma)
-//! WmmaMove .words() .is_f64() .default_stride()        // stride in elements
+//! WmmaMove .words() .default_stride()        // stride in elements
 //!   .lines() .line_bytes() .line_offset(line, stride)  // what it reads or writes, from its address
 //!   .load(lines: &[u8], d: &mut [Lanes])  .store(a: &[Lanes], lines: &mut [u8])   // lines side by side
-//! WmmaMma .words() .is_f64() .flops() .execute(d, a, b, c)
+//! WmmaMma .words() .flops() .execute(d, a, b, c)
 //!
 //! // wgmma.mma_async: executed by each of the four warps of a group for itself
 //! Wgmma::parse(&[S]) -> Result<Wgmma>
@@ -55,7 +55,8 @@
 //! TensorMemory::default() .allocate(columns) -> Result<Option<u32>> .deallocate(address, columns)
 //! Tcgen05Move::parse(&[S])  .is_load() .words() .has_split()
 //!   .load(&TensorMemory, address, split, warp, d)  .store(&mut TensorMemory, address, split, warp, a)
-//! Tcgen05Mma::parse(&[S])   .execute(&mut TensorMemory, shared, &Tcgen05Args)  .flops(instruction)
+//! Tcgen05Mma::parse(&[S])   .is_pair() .is_block_scaled() .has_scale_d() .flops(instruction)
+//!   .execute(&mut [Tcgen05Side { memory: &mut TensorMemory, shared }], &Tcgen05Args)
 //! Tcgen05Copy::parse(&[S])  .execute(&mut TensorMemory, address, descriptor, shared)
 //! ```
 //!
@@ -70,6 +71,7 @@
 mod words;
 mod element;
 mod mma;
+mod sparse;
 mod fragment;
 mod volta;
 mod matrix;
@@ -87,8 +89,6 @@ mod mma_tests;
 mod wmma_tests;
 #[cfg(test)]
 mod wgmma_tests;
-#[cfg(test)]
-mod tcgen_tests;
 
 pub use copy::{CopyMode, Piece, Source};
 pub use descriptor::{MatrixDescriptor, OutOfShared, Swizzle};
@@ -97,8 +97,7 @@ pub use map::{Im2col, MapElement, TensorMap, Tiled};
 pub use matrix::{MatrixMove, ROW_BYTES, movmatrix};
 pub use mma::{Extra, Mma, Scale};
 pub use tcgen::{
-    TENSOR_COLUMNS, TENSOR_LANES, Tcgen05A, Tcgen05Args, Tcgen05Copy, Tcgen05Mma, Tcgen05Move,
-    TensorMemory,
+    Tcgen05A, Tcgen05Args, Tcgen05Copy, Tcgen05Mma, Tcgen05Move, Tcgen05Side, TensorMemory,
 };
 pub use wgmma::{Wgmma, WgmmaA, WgmmaArgs};
 pub use wmma::{Wmma, WmmaMma, WmmaMove};

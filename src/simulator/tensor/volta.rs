@@ -4,6 +4,7 @@
 
 use crate::simulator::tensor::Lanes;
 use crate::simulator::tensor::element::{half, halves};
+use crate::simulator::tensor::fragment::single_bits;
 
 /// The half at position `i` of a lane's registers.
 fn half_at(regs: &[Lanes], lane: usize, i: usize) -> f32 {
@@ -75,8 +76,7 @@ pub(super) fn execute(
             for (i, d) in d.iter_mut().enumerate() {
                 d[lane] = match half_d {
                     true => halves(at((2 * i) & 7), at((2 * i + 1) & 7)),
-                    false if at(i & 7).is_nan() => 0x7fff_ffff,
-                    false => at(i & 7).to_bits(),
+                    false => single_bits(at(i & 7)),
                 };
             }
         }

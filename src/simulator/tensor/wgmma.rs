@@ -7,7 +7,8 @@ use crate::base::Result;
 use crate::simulator::tensor::descriptor::{MatrixDescriptor, OutOfShared, chunk};
 use crate::simulator::tensor::element::{Element, Packing, quad};
 use crate::simulator::tensor::fragment;
-use crate::simulator::tensor::mma::{BitOp, Sparsity, expand, metadata_place};
+use crate::simulator::tensor::mma::BitOp;
+use crate::simulator::tensor::sparse::Sparsity;
 use crate::simulator::tensor::words::{Modifiers, Shape, Words};
 use crate::simulator::tensor::{Lanes, element};
 
@@ -80,11 +81,7 @@ impl Wgmma {
         let d = m.need("type of D", Element::parse)?;
         let a = m.need("type of A", Element::parse)?;
         let b = m.need("type of B", Element::parse)?;
-        let bits = if m.take("and") {
-            Some(BitOp::And)
-        } else {
-            None
-        };
+        let bits = m.find(BitOp::parse).filter(|op| *op == BitOp::And);
         if bits.is_some() != m.take("popc") {
             return Err(m.refuse("needs `.and.popc`"));
         }
@@ -117,11 +114,7 @@ impl Wgmma {
             shape,
             arithmetic,
             half_d: d == E::F16,
-            sparse: sparse.then_some(Sparsity {
-                run: 1,
-                one_of_two: a == E::Tf32,
-                two_rows: a.bits() >= 16,
-            }),
+            sparse: sparse.then(|| Sparsity::of(a, false)),
             wide: a.bits() == 16,
         })
     }
@@ -134,10 +127,6 @@ impl Wgmma {
             c: d,
             d,
         }
-    }
-    /// Rows, columns and depth.
-    pub fn shape(&self) -> Shape {
-        self.shape
     }
     /// Whether operands say if they are transposed.
     pub fn has_transpose(&self) -> bool {
@@ -291,14 +280,7 @@ impl Wgmma {
             }
         }
         if let Some(sparsity) = &self.sparse {
-            let packed = out;
-            out = [[T::default(); K]; 16];
-            for (row, (packed, out)) in packed.iter().zip(&mut out).enumerate() {
-                expand(sparsity, packed, out, |chunk| {
-                    let (lane, shift) = metadata_place(sparsity, x.selector, K, row, chunk);
-                    x.metadata.map_or(0x4, |m| m[lane] >> shift & 15)
-                });
-            }
+            out = sparsity.expand_rows(&out, x.metadata, x.selector);
         }
         Ok(out)
     }
@@ -406,11 +388,7 @@ impl Wgmma {
             for (sum, a) in sum.iter_mut().zip(&wide_a) {
                 for (a, b) in a.iter().zip(&wide_b) {
                     for (sum, b) in sum.iter_mut().zip(b) {
-                        let bits = match op {
-                            BitOp::Xor => a ^ b,
-                            BitOp::And => a & b,
-                        };
-                        *sum += bits.count_ones() as i32;
+                        *sum += op.count(*a, *b);
                     }
                 }
             }

@@ -6,9 +6,9 @@
 use crate::base::Result;
 use crate::simulator::tensor::Lanes;
 use crate::simulator::tensor::element::{Element, Packing, halves, quad};
-use crate::simulator::tensor::fragment::{double, set_double};
+use crate::simulator::tensor::fragment::{add_integer, double, set_double, single_bits};
 use crate::simulator::tensor::mma::BitOp;
-use crate::simulator::tensor::words::{Modifiers, Shape, Words};
+use crate::simulator::tensor::words::{Modifiers, Shape, Words, layout};
 
 /// A decoded `wmma` instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,11 +51,6 @@ impl Wmma {
     /// When the combination of shape, types and modifiers is not one of the instruction set's.
     pub fn parse<S: AsRef<str>>(modifiers: &[S]) -> Result<Self> {
         let mut m = Modifiers::new("wmma", modifiers);
-        let layout = |w: &str| match w {
-            "row" => Some(true),
-            "col" => Some(false),
-            _ => None,
-        };
         if m.take("mma") {
             return WmmaMma::parse(m).map(Self::Mma);
         }
@@ -147,10 +142,6 @@ impl WmmaMove {
     pub fn words(&self) -> usize {
         self.words
     }
-    /// Whether the registers are of 64 bits, each two words.
-    pub fn is_f64(&self) -> bool {
-        self.element == Element::F64
-    }
     /// How many contiguous pieces it moves.
     pub fn lines(&self) -> usize {
         if self.by_rows {
@@ -237,24 +228,13 @@ const MOST: usize = 512;
 impl WmmaMma {
     fn parse(mut m: Modifiers<'_>) -> Result<Self> {
         use Element as E;
-        let op = if m.take("xor") {
-            Some(BitOp::Xor)
-        } else if m.take("and") {
-            Some(BitOp::And)
-        } else {
-            None
-        };
+        let op = m.find(BitOp::parse);
         if op.is_some() != m.take("popc") {
             return Err(m.refuse("needs an operation and `.popc`"));
         }
         if !m.take("sync") || !m.take("aligned") {
             return Err(m.refuse("needs `.sync.aligned`"));
         }
-        let layout = |w: &str| match w {
-            "row" => Some(true),
-            "col" => Some(false),
-            _ => None,
-        };
         let row_a = m.need("layout of A", layout)?;
         let row_b = m.need("layout of B", layout)?;
         let shape = m.need("shape", Shape::parse)?;
@@ -302,14 +282,6 @@ impl WmmaMma {
             d: words_of(m * n, self.d, false),
         }
     }
-    /// Rows, columns and depth.
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-    /// Whether the registers are of 64 bits, each two words.
-    pub fn is_f64(&self) -> bool {
-        self.a == Element::F64
-    }
     /// Multiplications and additions.
     pub fn flops(&self) -> u64 {
         self.shape.flops()
@@ -355,9 +327,7 @@ impl WmmaMma {
             }
         } else {
             for (word, v) in sum[..m * n].iter().enumerate() {
-                let v = finish(*v);
-                let bits = if v.is_nan() { 0x7fff_ffff } else { v.to_bits() };
-                d[word / 32][word % 32] = bits;
+                d[word / 32][word % 32] = single_bits(finish(*v));
             }
         }
     }
@@ -388,12 +358,8 @@ impl WmmaMma {
             }
             for (column, sum) in sum.iter().enumerate().take(n) {
                 let at = row * n + column;
-                let c = c[at / 32][at % 32] as i32;
-                let value = match self.saturate {
-                    true => c.saturating_add(*sum),
-                    false => c.wrapping_add(*sum),
-                };
-                d[at / 32][at % 32] = value as u32;
+                let c = c[at / 32][at % 32];
+                d[at / 32][at % 32] = add_integer(c, *sum, self.saturate);
             }
         }
     }

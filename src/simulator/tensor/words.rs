@@ -31,6 +31,15 @@ impl Shape {
     }
 }
 
+/// Whether a layout is by rows.
+pub(super) fn layout(word: &str) -> Option<bool> {
+    match word {
+        "row" => Some(true),
+        "col" => Some(false),
+        _ => None,
+    }
+}
+
 /// Counts of 32-bit registers that an instruction's operands take; a 64-bit register counts twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Words {

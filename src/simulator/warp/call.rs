@@ -7,6 +7,7 @@ use crate::simulator::code::Callee;
 use crate::simulator::code::Op;
 use crate::simulator::code::Pass;
 use crate::simulator::code::Place;
+use crate::simulator::code::Stack;
 use crate::simulator::launch::ReportKind;
 use crate::simulator::memory::raw;
 use crate::simulator::warp::access::deposit;
@@ -33,6 +34,53 @@ impl Exec<'_, '_> {
     fn frame_fits(&self, local: u32, bytes: u32) -> bool {
         let all = self.cluster.blocks[self.block].local_bytes;
         u64::from(local) + u64::from(bytes) <= u64::from(all)
+    }
+
+    /// Whether a frame of `bytes` at `local` keeps away from the stacks of the lanes that execute.
+    fn is_free(&self, local: u32, bytes: u32) -> bool {
+        let end = self.lanes().map(|lane| self.warp.stack[lane]).min();
+        u64::from(local) + u64::from(bytes) <= u64::from(end.unwrap_or(0))
+    }
+
+    /// `alloca`, `stacksave` and `stackrestore`
+    pub fn stack(&mut self, stack: &Stack) -> Result<Flow, Fault> {
+        for lane in self.lanes() {
+            match *stack {
+                Stack::Save(d) => {
+                    let end = u64::from(self.warp.stack[lane]);
+                    self.set_register(d.slot, d.class, lane, end);
+                }
+                Stack::Restore(a) => {
+                    let end = self.register(a.slot, a.class, lane);
+                    let most = self.cluster.blocks[self.block].local_bytes;
+                    if end > u64::from(most) {
+                        let message = format!("{end:#x} is no end of a stack of {most} bytes");
+                        let kind = ReportKind::IllegalInstruction;
+                        return Err(Box::new(self.report(kind, lane, message)));
+                    }
+                    self.warp.stack[lane] = end as u32;
+                }
+                Stack::Allocate {
+                    d,
+                    size,
+                    align,
+                    frame,
+                } => {
+                    let size = self.register(size.slot, size.class, lane);
+                    let least = u64::from(self.cur.local) + u64::from(frame);
+                    let start = u64::from(self.warp.stack[lane]).checked_sub(size);
+                    let start = start.map(|at| at & !u64::from(align - 1));
+                    let Some(start) = start.filter(|at| *at >= least) else {
+                        let message = format!("alloca of {size} bytes");
+                        let kind = ReportKind::StackOverflow;
+                        return Err(Box::new(self.report(kind, lane, message)));
+                    };
+                    self.warp.stack[lane] = start as u32;
+                    self.set_register(d.slot, d.class, lane, start);
+                }
+            }
+        }
+        Ok(Flow::Next)
     }
 
     /// Copies the bytes of a place of one lane.
@@ -139,7 +187,7 @@ impl Exec<'_, '_> {
         let module = self.worker.grid.module;
         let function = &module.functions[number as usize];
         let local = self.cur.local.saturating_add(call.frame);
-        if self.cur.depth >= MOST_DEPTH || !self.frame_fits(local, function.frame) {
+        if self.cur.depth >= MOST_DEPTH || !self.is_free(local, function.frame) {
             let message = format!(
                 "call {} deep needs {} bytes of local memory",
                 self.cur.depth + 1,

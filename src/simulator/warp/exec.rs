@@ -260,6 +260,7 @@ impl<'g> Exec<'_, 'g> {
             Op::Exit => Ok(self.exit()),
             Op::Return => self.leave(),
             Op::Call(call) => self.enter(call),
+            Op::Stack(stack) => self.stack(stack),
             Op::Atomic(atomic) => self.atomic(atomic),
             Op::Collective(collective) => self.collective(collective),
             Op::Barrier(barrier) => self.barrier(barrier),

@@ -87,8 +87,8 @@ impl Exec<'_, '_> {
         };
         let reach = self.reach(&m.address, 8, 8, usage)?;
         match m.kind {
-            MbarrierKind::Wait { may_block, parity } => {
-                return self.wait_mbarrier(m, &reach.host, may_block, parity);
+            MbarrierKind::Wait { parity } => {
+                return self.wait_mbarrier(m, &reach.host, parity);
             }
             MbarrierKind::ArriveAfterCopies(_) => self.copies_of_lanes()?,
             _ => {}
@@ -165,7 +165,6 @@ impl Exec<'_, '_> {
         &mut self,
         m: &Mbarrier,
         host: &[u64; 32],
-        may_block: bool,
         parity: bool,
     ) -> Result<Flow, Fault> {
         let mut done = self.is_over(m, host, parity);
@@ -178,7 +177,6 @@ impl Exec<'_, '_> {
         if done != 0 {
             self.acquire_at(&m.address);
         }
-        let _ = may_block;
         if done & self.mask == self.mask {
             Ok(Flow::Next)
         } else {

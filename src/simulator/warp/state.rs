@@ -88,6 +88,8 @@ pub struct Warp {
     pub id: u32,
     /// The thread coordinates of each lane.
     pub tid: [[u32; 32]; 3],
+    /// Where each lane's stack ends, which grows down from the end of its local memory.
+    pub stack: [u32; LANES],
     /// Instructions executed.
     pub executed: u64,
     /// What it has seen of the others.

@@ -3,12 +3,14 @@
 //! Everything is done when it is issued, so that waits and fences have nothing to wait for.
 
 use crate::base::Diagnostic;
+use crate::simulator::code::Completion;
 use crate::simulator::code::Tensor5;
 use crate::simulator::code::Tensor5Mma;
 use crate::simulator::launch::ReportKind;
 use crate::simulator::memory::raw;
 use crate::simulator::tensor::Tcgen05A;
 use crate::simulator::tensor::Tcgen05Args;
+use crate::simulator::tensor::Tcgen05Side;
 use crate::simulator::tensor::TensorMemory;
 use crate::simulator::warp::exec::Exec;
 use crate::simulator::warp::exec::Flow;
@@ -29,7 +31,10 @@ impl Exec<'_, '_> {
 
     /// `tcgen05`
     pub fn tensor5(&mut self, op: &Tensor5) -> Result<Flow, Fault> {
-        let whole = !matches!(op, Tensor5::Mma(_) | Tensor5::Commit(_) | Tensor5::Copy(..));
+        let whole = !matches!(
+            op,
+            Tensor5::Mma(_) | Tensor5::Commit(..) | Tensor5::Copy(..)
+        );
         if whole && let Some(flow) = self.gather_warp() {
             return Ok(flow);
         }
@@ -87,20 +92,13 @@ impl Exec<'_, '_> {
                     self.tensor5_mma(mma, lane)?;
                 }
             }
-            Tensor5::Commit(address) => {
+            Tensor5::Commit(address, multicast) => {
                 self.release_at(address);
                 for lane in self.lanes() {
-                    let host = self.mbarrier_of(address, lane)?;
-                    match State::of(raw::get::<u64>(host)) {
-                        Some(mut state) if state.pending > 0 => {
-                            state.pending -= 1;
-                            state.settle();
-                            raw::put(host, state.bits());
-                        }
-                        _ => {
-                            let message = "a commit arrives where nothing is missing".to_owned();
-                            self.note(self.report(ReportKind::MbarrierPhase, lane, message));
-                        }
+                    let receivers = self.receivers(*multicast, self.block, lane);
+                    let bar = Completion::Mbarrier(*address);
+                    for (host, _) in self.signals(&bar, *multicast, &receivers, false, 0, lane)? {
+                        self.arrive(host, lane);
                     }
                 }
             }
@@ -108,9 +106,24 @@ impl Exec<'_, '_> {
         Ok(Flow::Next)
     }
 
+    /// One arrival at a barrier object at a checked host address.
+    fn arrive(&mut self, host: u64, lane: usize) {
+        match State::of(raw::get::<u64>(host)) {
+            Some(mut state) if state.pending > 0 => {
+                state.pending -= 1;
+                state.settle();
+                raw::put(host, state.bits());
+            }
+            _ => {
+                let message = "a commit arrives where nothing is missing".to_owned();
+                self.note(self.report(ReportKind::MbarrierPhase, lane, message));
+            }
+        }
+    }
+
     fn tensor5_mma(&mut self, mma: &Tensor5Mma, lane: usize) -> Result<(), Fault> {
         let word = |slot| self.warp.file.read::<u32>(slot)[lane];
-        let mut disabled = [0; 4];
+        let mut disabled = [0; 8];
         for (to, slot) in disabled.iter_mut().zip(&mma.disabled) {
             *to = word(*slot);
         }
@@ -123,13 +136,29 @@ impl Exec<'_, '_> {
             },
             b: self.warp.file.read::<u64>(mma.b)[lane],
             instruction: word(mma.instruction),
+            scales: mma
+                .scales
+                .map(|both| both.map(|a| self.address_of_lane(&a, lane) as u32)),
             enable_d: enable != mma.negated,
             scale_d: mma.scale,
             disabled,
         };
-        let block = &mut self.cluster.blocks[self.block];
-        let memory = block.tensor.get_or_insert_default();
-        let done = mma.op.execute(memory, block.shared.bytes(), &args);
+        // A pair is a block of even rank and the next one.
+        let (first, count) = match mma.op.is_pair() {
+            true => (self.block & !1, 2),
+            false => (self.block, 1),
+        };
+        let Some(blocks) = self.cluster.blocks.get_mut(first..first + count) else {
+            let message = "the cluster has no other block for the pair".to_owned();
+            let kind = ReportKind::IllegalInstruction;
+            return Err(Box::new(self.report(kind, lane, message)));
+        };
+        let sides = blocks.iter_mut().map(|block| Tcgen05Side {
+            memory: block.tensor.get_or_insert_default(),
+            shared: block.shared.bytes(),
+        });
+        let mut sides: Vec<Tcgen05Side<'_>> = sides.collect();
+        let done = mma.op.execute(&mut sides, &args);
         self.worker.stats.tensor_flops += mma.op.flops(args.instruction);
         done.map_err(|e| self.tensor_fault(lane, &e))
     }

@@ -471,7 +471,7 @@ impl Exec<'_, '_> {
     }
 
     /// The blocks that get a multicast copy: those of the mask, or the one of the address.
-    fn receivers(&self, multicast: Slot, own: usize, lane: usize) -> Vec<usize> {
+    pub fn receivers(&self, multicast: Slot, own: usize, lane: usize) -> Vec<usize> {
         if !multicast.is_some() {
             return vec![own];
         }
@@ -483,11 +483,12 @@ impl Exec<'_, '_> {
     }
 
     /// Where the receivers are told, each on its own barrier object.
-    fn signals(
+    pub fn signals(
         &mut self,
         completion: &Completion,
         multicast: Slot,
         receivers: &[usize],
+        pair: bool,
         bytes: u64,
         lane: usize,
     ) -> Result<Vec<(u64, u64)>, Fault> {
@@ -497,9 +498,15 @@ impl Exec<'_, '_> {
         if !multicast.is_some() {
             return Ok(vec![(self.mbarrier_of(address, lane)?, bytes)]);
         }
-        let (_, offset) = self.bulk_shared(address, 8, lane)?;
-        let base = |rank: &usize| self.cluster.blocks[*rank].shared.base() + u64::from(offset);
-        Ok(receivers.iter().map(|rank| (base(rank), bytes)).collect())
+        let (own, offset) = self.bulk_shared(address, 8, lane)?;
+        let blocks = &self.cluster.blocks;
+        let told = receivers
+            .iter()
+            .map(|rank| if pair { rank & !1 | own & 1 } else { *rank });
+        let told = told.filter_map(|rank| blocks.get(rank));
+        Ok(told
+            .map(|block| (block.shared.base() + u64::from(offset), bytes))
+            .collect())
     }
 
     /// `cp.async.bulk`
@@ -526,8 +533,14 @@ impl Exec<'_, '_> {
                         from_rank: from_rank as u32,
                         from,
                     });
-                    transfer.signals =
-                        self.signals(&bulk.completion, Slot::NONE, &[], u64::from(bytes), lane)?;
+                    transfer.signals = self.signals(
+                        &bulk.completion,
+                        Slot::NONE,
+                        &[],
+                        false,
+                        u64::from(bytes),
+                        lane,
+                    )?;
                 }
                 (Space::Shared, _) => {
                     let (own, offset) = self.bulk_shared(&bulk.to, bytes, lane)?;
@@ -541,17 +554,30 @@ impl Exec<'_, '_> {
                         });
                     }
                     let all = u64::from(bytes);
-                    transfer.signals =
-                        self.signals(&bulk.completion, bulk.multicast, &receivers, all, lane)?;
+                    transfer.signals = self.signals(
+                        &bulk.completion,
+                        bulk.multicast,
+                        &receivers,
+                        false,
+                        all,
+                        lane,
+                    )?;
                 }
                 _ => {
                     let (rank, offset) = self.bulk_shared(&bulk.from, bytes, lane)?;
-                    transfer.moves.push(Move::Out {
+                    let out = |at: u32, bytes: u32| Move::Out {
                         rank: rank as u32,
-                        offset,
+                        offset: offset + at,
                         bytes,
-                        to,
-                    });
+                        to: to + u64::from(at),
+                    };
+                    if bulk.mask.is_some() {
+                        let mask = self.warp.file.read::<u32>(bulk.mask)[lane];
+                        let wanted = (0..bytes).filter(|at| mask >> (at % 16) & 1 != 0);
+                        transfer.moves.extend(wanted.map(|at| out(at, 1)));
+                    } else {
+                        transfer.moves.push(out(0, bytes));
+                    }
                 }
             }
             self.cluster.transfers.push(transfer);
@@ -621,8 +647,8 @@ impl Exec<'_, '_> {
             }
             if copy.is_load {
                 let bytes = map.box_bytes(copy.mode);
-                transfer.signals =
-                    self.signals(&copy.completion, copy.multicast, &receivers, bytes, lane)?;
+                let (to, bar) = (copy.multicast, &copy.completion);
+                transfer.signals = self.signals(bar, to, &receivers, copy.pair, bytes, lane)?;
             }
             if let Some(op) = copy.reduce {
                 let Some(ty) = reduce_type(map.element()) else {

@@ -231,7 +231,7 @@ pub fn set<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
         alu::compare::value_of()
     };
     let d = match instr.operands.first() {
-        Some(operand) => b.dest(operand, set.class)?,
+        Some(operand) => b.dest(operand, Class::W32)?,
         None => return Err(b.unsupported()),
     };
     let args = Args {

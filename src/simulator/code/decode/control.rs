@@ -24,9 +24,7 @@ pub fn branch<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
             let index = b.source(index, Class::W32)?;
             b.branch_index(index, list.name)?;
         }
-        ("ret", [] | ["uni"], []) => {
-            b.emit(Op::Return, Work::Control);
-        }
+        ("ret", [] | ["uni"], []) => b.leave(),
         ("exit", [], []) => {
             b.emit(Op::Exit, Work::Control);
         }
@@ -38,6 +36,39 @@ pub fn branch<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
         }
         _ => return Err(b.unsupported()),
     }
+    Ok(())
+}
+
+/// `alloca`, `stacksave` and `stackrestore`
+pub fn stack<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
+    let class = match instr.modifiers[..] {
+        ["u32"] => Class::W32,
+        ["u64"] => Class::W64,
+        _ => return Err(b.unsupported()),
+    };
+    let of = |slot: Slot| Reg { slot, class };
+    let op = match (instr.opcode, &instr.operands[..]) {
+        ("stacksave", [d]) => Stack::Save(of(b.dest(d, class)?)),
+        ("stackrestore", [a]) => Stack::Restore(of(b.source(a, class)?)),
+        ("alloca", [d, size, align @ ..]) if align.len() < 2 => {
+            let wanted = match align.first() {
+                Some(align) => b.integer(Some(align))?,
+                None => 8,
+            };
+            let align = u32::try_from(wanted).unwrap_or(0);
+            if !align.is_power_of_two() || align > 1 << 23 {
+                return Err(b.bad("the alignment is not a power of two up to 2^23"));
+            }
+            Stack::Allocate {
+                size: of(b.source(size, class)?),
+                d: of(b.dest(d, class)?),
+                align: align.max(8),
+                frame: 0,
+            }
+        }
+        _ => return Err(b.unsupported()),
+    };
+    b.emit(Op::Stack(op), Work::Move);
     Ok(())
 }
 
@@ -283,14 +314,9 @@ pub fn fence<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
                 | "gl"
                 | "proxy"
                 | "alias"
-                | "async"
-                | "async::generic"
                 | "tensormap"
                 | "mbarrier_init"
                 | "tensormap::generic"
-                | "async.global"
-                | "global"
-                | "async.shared"
                 | "shared::cta"
                 | "shared::cluster"
         ) || word.starts_with("sync_restrict::")

@@ -155,32 +155,12 @@ pub fn wmma<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
     };
     match (&op, &instr.operands[..]) {
         (tensor::Wmma::Load(m), [d, address, stride @ ..]) if stride.len() < 2 => {
-            inst.address = Some(b.address(address, space(instr))?);
-            inst.stride = match stride {
-                [stride] => b.source(stride, Class::W32)?,
-                _ => b.pool.slot(Class::W32, u64::from(m.default_stride())),
-            };
             inst.d = fragment(b, d, m.words(), true)?;
-            let work = if space(instr) == Space::Shared {
-                Work::Shared
-            } else {
-                Work::Global
-            };
-            b.emit(Op::Wmma(Box::new(inst)), work);
+            wmma_memory(b, instr, inst, address, stride, m.default_stride())?;
         }
         (tensor::Wmma::Store(m), [address, d, stride @ ..]) if stride.len() < 2 => {
-            inst.address = Some(b.address(address, space(instr))?);
-            inst.stride = match stride {
-                [stride] => b.source(stride, Class::W32)?,
-                _ => b.pool.slot(Class::W32, u64::from(m.default_stride())),
-            };
             inst.a = fragment(b, d, m.words(), false)?;
-            let work = if space(instr) == Space::Shared {
-                Work::Shared
-            } else {
-                Work::Global
-            };
-            b.emit(Op::Wmma(Box::new(inst)), work);
+            wmma_memory(b, instr, inst, address, stride, m.default_stride())?;
         }
         (tensor::Wmma::Mma(m), [d, a, bb, c]) => {
             let words = m.words();
@@ -194,6 +174,30 @@ pub fn wmma<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
         }
         _ => return Err(b.unsupported()),
     }
+    Ok(())
+}
+
+/// The memory side of `wmma.load` and `wmma.store`, and the instruction.
+fn wmma_memory<'a>(
+    b: &mut Builder<'a, '_>,
+    instr: &Instr<'a>,
+    mut inst: WmmaInst,
+    address: &Operand<'a>,
+    stride: &[Operand<'a>],
+    default_stride: u32,
+) -> Result<()> {
+    let space = space(instr);
+    inst.address = Some(b.address(address, space)?);
+    inst.stride = match stride {
+        [stride] => b.source(stride, Class::W32)?,
+        _ => b.pool.slot(Class::W32, u64::from(default_stride)),
+    };
+    let work = if space == Space::Shared {
+        Work::Shared
+    } else {
+        Work::Global
+    };
+    b.emit(Op::Wmma(Box::new(inst)), work);
     Ok(())
 }
 

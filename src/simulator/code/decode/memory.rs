@@ -404,6 +404,38 @@ pub fn atomic<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
     Ok(())
 }
 
+/// `multimem.ld_reduce`, `multimem.st` and `multimem.red`.
+///
+/// Devices here make no addresses that stand for several places, so each stands for one: what is
+/// loaded is reduced by itself, stores and reductions go to that place.
+pub fn multimem<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
+    let [what, words @ ..] = &instr.modifiers[..] else {
+        return Err(b.unsupported());
+    };
+    let is_op = |w: &&str| matches!(*w, "add" | "min" | "max" | "and" | "or" | "xor");
+    let plain = |opcode, drops: bool| Instr {
+        opcode,
+        modifiers: words
+            .iter()
+            .copied()
+            .filter(|w| !drops || !(is_op(w) || w.starts_with("acc::")))
+            .map(|w| match w {
+                "e4m3" | "e5m2" => "b8",
+                "e4m3x2" | "e5m2x2" => "b16",
+                "e4m3x4" | "e5m2x4" => "b32",
+                w => w,
+            })
+            .collect(),
+        ..instr.clone()
+    };
+    match *what {
+        "ld_reduce" if words.iter().any(is_op) => load(b, &plain("ld", true)),
+        "st" => store(b, &plain("st", false)),
+        "red" if words.iter().any(is_op) => atomic(b, &plain("red", false)),
+        _ => Err(b.unsupported()),
+    }
+}
+
 /// `prefetch` and other hints about addresses: nothing to do, but the operands must be right.
 pub fn hint<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
     for &word in &instr.modifiers {

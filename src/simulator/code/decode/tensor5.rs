@@ -15,17 +15,18 @@ pub fn tcgen05<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
     let words = &instr.modifiers[..];
     let operands = &instr.operands[..];
     let what = words.first().copied().unwrap_or("");
-    let one_block = words.contains(&"cta_group::1");
+    // The blocks of a pair take and give back columns in step, each of its own tensor memory.
+    let grouped = words.contains(&"cta_group::1") || words.contains(&"cta_group::2");
     let op = match (what, operands) {
-        ("alloc", [address, columns]) if one_block => {
+        ("alloc", [address, columns]) if grouped => {
             let address = b.address(address, Space::Shared)?;
             Tensor5::Allocate(address, b.source(columns, Class::W32)?)
         }
-        ("dealloc", [address, columns]) if one_block => {
+        ("dealloc", [address, columns]) if grouped => {
             let address = b.source(address, Class::W32)?;
             Tensor5::Deallocate(address, b.source(columns, Class::W32)?)
         }
-        ("relinquish_alloc_permit", []) if one_block => return nothing(b),
+        ("relinquish_alloc_permit", []) if grouped => return nothing(b),
         ("wait::ld" | "wait::st", []) => return nothing(b),
         ("fence::before_thread_sync" | "fence::after_thread_sync", []) => return nothing(b),
         ("ld" | "st", operands) => moves(b, words, operands)?,
@@ -38,8 +39,14 @@ pub fn tcgen05<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
             let op = tensor::Tcgen05Mma::parse(words)?;
             Tensor5::Mma(mma(b, op, operands)?)
         }
-        ("commit", [address]) if one_block && !words.contains(&"multicast::cluster") => {
-            Tensor5::Commit(b.address(address, Space::Shared)?)
+        ("commit", [address, mask @ ..]) if grouped => {
+            let address = b.address(address, Space::Shared)?;
+            let multicast = match (words.contains(&"multicast::cluster"), mask) {
+                (false, []) => Slot::NONE,
+                (true, [mask]) => b.source(mask, Class::W32)?,
+                _ => return Err(b.unsupported()),
+            };
+            Tensor5::Commit(address, multicast)
         }
         _ => return Err(b.unsupported()),
     };
@@ -84,17 +91,25 @@ fn mma<'a>(
     let [d, a, descriptor, instruction, rest @ ..] = operands else {
         return Err(b.unsupported());
     };
-    let (disabled, rest) = match rest {
-        [Operand::Vector(list), rest @ ..] => (list.clone(), rest),
-        rest => (Vec::new(), rest),
+    let (scales, rest) = match rest {
+        [one, two, rest @ ..] if op.is_block_scaled() => (Some([one, two]), rest),
+        rest => (None, rest),
     };
+    let (disabled, rest) = match rest {
+        [Operand::Vector(list), rest @ ..] if scales.is_none() => (&list[..], rest),
+        rest => (&[][..], rest),
+    };
+    let lanes = if op.is_pair() { 8 } else { 4 };
+    if op.is_block_scaled() != scales.is_some() || (!disabled.is_empty() && disabled.len() != lanes)
+    {
+        return Err(b.unsupported());
+    }
     let (enable, scale) = match rest {
         [enable] => (enable, 0),
-        [enable, scale] => (enable, b.integer(Some(scale))? as u32),
+        [enable, scale] if op.has_scale_d() => (enable, b.integer(Some(scale))? as u32),
         _ => return Err(b.unsupported()),
     };
     let (enable, negated) = b.predicate(enable)?;
-    let from_tensor = matches!(a, Operand::Address(_));
     let mut found = Tensor5Mma {
         op,
         d: b.address(d, Space::Constant)?,
@@ -102,17 +117,22 @@ fn mma<'a>(
         a: Slot::NONE,
         b: b.source(descriptor, Class::W64)?,
         instruction: b.source(instruction, Class::W32)?,
+        scales: None,
         disabled: Vec::new(),
         enable,
         negated,
         scale,
     };
-    if from_tensor {
+    if matches!(a, Operand::Address(_)) {
         found.a_tensor = Some(b.address(a, Space::Constant)?);
     } else {
         found.a = b.source(a, Class::W64)?;
     }
-    for element in &disabled {
+    if let Some([one, two]) = scales {
+        let one = b.address(one, Space::Constant)?;
+        found.scales = Some([one, b.address(two, Space::Constant)?]);
+    }
+    for element in disabled {
         found.disabled.push(b.source(element, Class::W32)?);
     }
     Ok(found)

@@ -1,6 +1,7 @@
 //! Copies that go on by themselves, and the barriers that tell of their end.
 
 use crate::base::Result;
+use crate::simulator::code::decode::memory::atomic_fits;
 use crate::simulator::code::decode::memory::atomic_op;
 use crate::simulator::code::decode::memory::atomic_type;
 use crate::simulator::code::decode::memory::space_of;
@@ -84,6 +85,9 @@ pub fn copy<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
             let (Some(op), Some(ty)) = (op, ty) else {
                 return Err(b.unsupported());
             };
+            if !atomic_fits(op, ty) {
+                return Err(b.unsupported());
+            }
             let known =
                 |w: &&str| atomic_op(w).is_none() && atomic_type(w).is_none() && *w != "noftz";
             let rest: Vec<&str> = rest.iter().copied().filter(|w| known(w)).collect();
@@ -113,8 +117,9 @@ fn copy_async<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
         return Err(b.unsupported());
     };
     let bytes = b.integer(Some(bytes))?;
-    if !matches!(bytes, 4 | 8 | 16) {
-        return Err(b.bad("the size is not 4, 8 or 16"));
+    let around_l1 = instr.modifiers.contains(&"cg");
+    if !matches!(bytes, 4 | 8 | 16) || around_l1 && bytes != 16 {
+        return Err(b.bad("the size is not 4, 8 or 16; `.cg` takes 16 only"));
     }
     let mut copy = CopyAsync {
         to: b.address(to, Space::Shared)?,
@@ -168,12 +173,14 @@ fn words(b: &Builder<'_, '_>, list: &[&str]) -> Result<Words> {
                 "mbarrier::complete_tx::bytes"
                     | "bulk_group"
                     | "multicast::cluster"
+                    | "cp_mask"
                     | "L2::cache_hint"
                     | "noftz"
                     | "cta_group::1"
+                    | "cta_group::2"
             )
     };
-    if found.mask || !list.iter().all(known) {
+    if !list.iter().all(known) || found.by_mbarrier == list.contains(&"bulk_group") {
         return Err(b.unsupported());
     }
     Ok(found)
@@ -196,6 +203,7 @@ fn bulk<'a>(
         bytes: b.source(bytes, Class::W32)?,
         completion: Completion::Group,
         multicast: Slot::NONE,
+        mask: Slot::NONE,
         reduce,
     };
     if words.by_mbarrier {
@@ -209,6 +217,18 @@ fn bulk<'a>(
             return Err(b.unsupported());
         };
         bulk.multicast = b.source(mask, Class::W32)?;
+    }
+    if list.contains(&"L2::cache_hint") {
+        rest.next();
+    }
+    if words.mask {
+        let (Some(mask), Space::Global, None) = (rest.next(), words.to, reduce) else {
+            return Err(b.unsupported());
+        };
+        bulk.mask = b.source(mask, Class::W32)?;
+    }
+    if rest.next().is_some() {
+        return Err(b.unsupported());
     }
     b.emit(Op::Bulk(Box::new(bulk)), Work::Async);
     Ok(())
@@ -238,6 +258,9 @@ fn tensor<'a>(
         }
     }
     let words = words(b, &rest)?;
+    if words.mask {
+        return Err(b.unsupported());
+    }
     let is_load = words.to == Space::Shared;
     let [x, y, more @ ..] = operands else {
         return Err(b.unsupported());
@@ -266,6 +289,7 @@ fn tensor<'a>(
         is_load,
         completion: Completion::Group,
         multicast: Slot::NONE,
+        pair: rest.contains(&"cta_group::2"),
         reduce,
     };
     if words.by_mbarrier {
@@ -285,6 +309,12 @@ fn tensor<'a>(
             return Err(b.unsupported());
         };
         copy.multicast = b.source(mask, Class::W32)?;
+    }
+    if rest.contains(&"L2::cache_hint") {
+        more.next();
+    }
+    if more.next().is_some() {
+        return Err(b.unsupported());
     }
     b.emit(Op::BulkTensor(Box::new(copy)), Work::Async);
     Ok(())
@@ -370,10 +400,7 @@ pub fn mbarrier<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
         }
         ("test_wait" | "try_wait", [d, address, state, hint @ ..]) if hint.len() < 2 => {
             let parity = rest.contains(&"parity");
-            found.kind = MbarrierKind::Wait {
-                may_block: *what == "try_wait",
-                parity,
-            };
+            found.kind = MbarrierKind::Wait { parity };
             found.address = b.address(address, space)?;
             found.a = b.source(state, if parity { Class::W32 } else { Class::W64 })?;
             found.d = b.dest(d, Class::Pred)?;

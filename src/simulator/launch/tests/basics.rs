@@ -166,3 +166,16 @@ fn unknown_instructions_are_named_at_load() {
     assert!(load("bra $nowhere;").unwrap().contains("$nowhere"));
     assert_eq!(load("add.s32 %r1, %r2, %r3;"), None);
 }
+
+#[test]
+fn parameters_beyond_all_bounds() {
+    // More bytes than 32 bits count: the module loads, and no launch has so many.
+    let params: Vec<String> = (0..5000)
+        .map(|i| format!(".param .b8 p{i}[1048576]"))
+        .collect();
+    let bench = Bench::new(&format!(
+        ".visible .entry k({}) {{ ret; }}",
+        params.join(", ")
+    ));
+    assert!(bench.module.entries()[0].param_bytes > 1 << 23);
+}

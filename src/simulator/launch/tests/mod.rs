@@ -6,7 +6,11 @@ mod control;
 mod foreign;
 mod fuzz;
 mod matrices;
+mod products;
 mod spaces;
+mod stack;
+mod tensor5;
+mod tensors;
 mod transfers;
 
 use std::sync::Arc;

@@ -201,14 +201,10 @@ pub struct Set {
     pub test: Row,
     /// What the comparison wants in `x`.
     pub x: u64,
-    /// The type compared.
-    pub from: String,
     /// Whether pairs are compared.
     pub is_pair: bool,
     /// What a lane gets where it holds: all ones, or one as a float; 0 else.
     pub one: u64,
-    /// Class of the destination.
-    pub class: Class,
 }
 
 /// `set.CmpOp{.BoolOp}{.ftz}.dtype.stype`.
@@ -231,10 +227,8 @@ pub fn set(modifiers: &[&str]) -> Option<Set> {
     Some(Set {
         test: setp.row(from)?,
         x: setp.meet | ftz | number_of(setp.compare),
-        from: from.to_owned(),
         is_pair,
         one,
-        class: Class::W32,
     })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::simulator::number::bits;
 use crate::simulator::number::bits::Permute;
+use crate::simulator::number::int;
 use crate::simulator::warp::lanes::Args;
 use crate::simulator::warp::lanes::Class;
 use crate::simulator::warp::lanes::File;
@@ -10,24 +11,6 @@ use crate::simulator::warp::lanes::Lane;
 use crate::simulator::warp::lanes::Row;
 use crate::simulator::warp::lanes::forms;
 use crate::simulator::warp::lanes::row;
-
-/// Shifts left; by the width or more gives zero.
-#[inline(always)]
-fn left32(a: u32, n: u32) -> u32 {
-    if n > 31 { 0 } else { a << (n & 31) }
-}
-#[inline(always)]
-fn left64(a: u64, n: u32) -> u64 {
-    if n > 63 { 0 } else { a << (n & 63) }
-}
-#[inline(always)]
-fn right32(a: u32, n: u32) -> u32 {
-    if n > 31 { 0 } else { a >> (n & 31) }
-}
-#[inline(always)]
-fn right64(a: u64, n: u32) -> u64 {
-    if n > 63 { 0 } else { a >> (n & 63) }
-}
 
 /// An operation on predicates: all lanes at once.
 macro_rules! masks {
@@ -96,20 +79,20 @@ pub fn find(name: &str) -> Option<Row> {
         "cnot.b16" => row!([a: u16] -> u16, _x, u16::from(a == 0)),
         "cnot.b32" => row!([a: u32] -> u32, _x, u32::from(a == 0)),
         "cnot.b64" => row!([a: u64] -> u64, _x, u64::from(a == 0)),
-        "shl.b16" => row!([a: u16, b: u32] -> u16, _x, if b > 15 { 0 } else { a << (b & 15) }),
-        "shl.b32" => row!([a: u32, b: u32] -> u32, _x, left32(a, b)),
-        "shl.b64" => row!([a: u64, b: u32] -> u64, _x, left64(a, b)),
-        "shr.u16" | "shr.b16" => row!([a: u16, b: u32] -> u16, _x, if b > 15 { 0 } else { a >> (b & 15) }),
-        "shr.s16" => row!([a: i16, b: u32] -> i16, _x, a >> b.min(15)),
-        "shr.u32" | "shr.b32" => row!([a: u32, b: u32] -> u32, _x, right32(a, b)),
-        "shr.s32" => row!([a: i32, b: u32] -> i32, _x, a >> b.min(31)),
-        "shr.u64" | "shr.b64" => row!([a: u64, b: u32] -> u64, _x, right64(a, b)),
-        "shr.s64" => row!([a: i64, b: u32] -> i64, _x, a >> b.min(63)),
+        "shl.b16" => row!([a: u16, b: u32] -> u16, _x, int::shl(a, b)),
+        "shl.b32" => row!([a: u32, b: u32] -> u32, _x, int::shl(a, b)),
+        "shl.b64" => row!([a: u64, b: u32] -> u64, _x, int::shl(a, b)),
+        "shr.u16" | "shr.b16" => row!([a: u16, b: u32] -> u16, _x, int::shr(a, b)),
+        "shr.s16" => row!([a: i16, b: u32] -> i16, _x, int::shr(a, b)),
+        "shr.u32" | "shr.b32" => row!([a: u32, b: u32] -> u32, _x, int::shr(a, b)),
+        "shr.s32" => row!([a: i32, b: u32] -> i32, _x, int::shr(a, b)),
+        "shr.u64" | "shr.b64" => row!([a: u64, b: u32] -> u64, _x, int::shr(a, b)),
+        "shr.s64" => row!([a: i64, b: u32] -> i64, _x, int::shr(a, b)),
         "shf.l.wrap.b32" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::shf_l(a, b, c, true)),
         "shf.l.clamp.b32" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::shf_l(a, b, c, false)),
         "shf.r.wrap.b32" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::shf_r(a, b, c, true)),
         "shf.r.clamp.b32" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::shf_r(a, b, c, false)),
-        "lop3.b32" => row!([a: u32, b: u32, c: u32] -> u32, x, lop3(a, b, c, x as u8)),
+        "lop3.b32" => row!([a: u32, b: u32, c: u32] -> u32, x, bits::lop3(a, b, c, x as u8)),
         "prmt.b32" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::prmt(Permute::Index, a, b, c)),
         "prmt.b32.f4e" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::prmt(Permute::Forward4, a, b, c)),
         "prmt.b32.b4e" => row!([a: u32, b: u32, c: u32] -> u32, _x, bits::prmt(Permute::Backward4, a, b, c)),
@@ -127,33 +110,21 @@ pub fn find(name: &str) -> Option<Row> {
     })
 }
 
-/// The table of three bits, by arithmetic that vectorizes.
-#[inline(always)]
-fn lop3(a: u32, b: u32, c: u32, table: u8) -> u32 {
-    let pick = |bit: u32| if table >> bit & 1 != 0 { u32::MAX } else { 0 };
-    let ab = [!a & !b, !a & b, a & !b, a & b];
-    let mut out = 0;
-    for (row, both) in ab.into_iter().enumerate() {
-        let row = row as u32 * 2;
-        out |= both & ((!c & pick(row)) | (c & pick(row + 1)));
-    }
-    out
-}
-
 /// Takes a part of a register, or puts parts together: what `mov` does between vectors and
 /// scalars, and the splitting of wide registers.
 pub mod parts {
     use super::*;
+    use crate::simulator::warp::lanes::Slot;
 
-    /// Bits `16 * x` and up of a word.
+    /// 16 bits at `x` of a word.
     pub fn half_of_32() -> Row {
         row!([a: u32] -> u32, x, a >> (x & 31) & 0xffff)
     }
-    /// Bits `8 * x` and up of a word.
+    /// Eight bits at `x` of a word.
     pub fn byte_of_32() -> Row {
         row!([a: u32] -> u32, x, a >> (x & 31) & 0xff)
     }
-    /// Bits `x` and up of a double word.
+    /// 32 bits at `x` of a double word.
     pub fn word_of_64() -> Row {
         row!([a: u64] -> u32, x, (a >> (x & 63)) as u32)
     }
@@ -181,18 +152,6 @@ pub mod parts {
     pub fn four_halves() -> Row {
         row!([a: u16, b: u16, c: u16, d: u16] -> u64, _x,
             u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48)
-    }
-    /// The number of a lane's bits above `x`, zero-extended: `u32` to `u64`.
-    pub fn extend() -> Row {
-        row!([a: u32] -> u64, _x, u64::from(a))
-    }
-    /// The low word of a double word.
-    pub fn truncate() -> Row {
-        row!([a: u64] -> u32, _x, a as u32)
-    }
-    /// A double word and a constant.
-    pub fn add64() -> Row {
-        row!([a: u64] -> u64, x, a.wrapping_add(x))
     }
     /// Both halves of a 128-bit register.
     pub fn move128() -> Row {
@@ -228,5 +187,4 @@ pub mod parts {
             &[Class::W64, Class::W128]
         )
     }
-    use crate::simulator::warp::lanes::Slot;
 }

@@ -5,8 +5,9 @@
     reason = "rows and columns are numbers here"
 )]
 
-use super::mma_tests::{Random, encode, matrix};
 use super::*;
+use crate::simulator::tensor::Lanes;
+use crate::simulator::tensor::mma_tests::{Random, encode, matrix};
 
 fn words(text: &str) -> Vec<&str> {
     text.split('.').collect()
@@ -14,6 +15,11 @@ fn words(text: &str) -> Vec<&str> {
 
 fn move_of(text: &str) -> Tcgen05Move {
     Tcgen05Move::parse(&words(text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(mma: &Tcgen05Mma, memory: &mut TensorMemory, shared: &[u8], x: &Tcgen05Args) {
+    let made = mma.execute(&mut [Tcgen05Side { memory, shared }], x);
+    made.unwrap_or_else(|e| panic!("{e}"));
 }
 
 #[test]
@@ -96,7 +102,7 @@ fn products_from_shared_and_from_tensor_memory() {
         ("i8", "s32", 2, "u8", 0),
     ] {
         for (m, from_tensor) in [(128usize, false), (64, false), (128, true)] {
-            let n = 24;
+            let n = if m == 64 { 24 } else { 32 };
             let bits = encode(t, 0).1;
             let k = 256 / bits;
             let mut r = Random::new(m as u64 + u64::from(code));
@@ -141,19 +147,18 @@ fn products_from_shared_and_from_tensor_memory() {
                     | code << 10
                     | (n as u32 / 8) << 17
                     | (m as u32 / 16) << 24,
+                scales: None,
                 enable_d: false,
                 scale_d: 0,
-                disabled: [0; 4],
+                disabled: [0; 8],
             };
             let text = format!("mma.cta_group::1.kind::{kind}");
             let mma = Tcgen05Mma::parse(&words(&text)).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(mma.flops(x.instruction), 2 * (m * n * k) as u64);
-            mma.execute(&mut memory, &shared, &x)
-                .unwrap_or_else(|e| panic!("{e}"));
+            run(&mma, &mut memory, &shared, &x);
             x.enable_d = true;
             x.disabled[1] = 1;
-            mma.execute(&mut memory, &shared, &x)
-                .unwrap_or_else(|e| panic!("{e}"));
+            run(&mma, &mut memory, &shared, &x);
             for row in 0..m {
                 let lane = if m == 64 {
                     row / 16 * 32 + row % 16
@@ -194,6 +199,68 @@ fn rows_are_copied_to_the_warps_they_name() {
             .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(memory.get(lane, column).ok(), Some(want), "{shape}");
     }
-    assert!(Tcgen05Mma::parse(&words("mma.cta_group::2.kind::f16")).is_err());
-    assert!(Tcgen05Mma::parse(&words("mma.sp.cta_group::1.kind::f16")).is_err());
+    for text in [
+        "mma.sp.cta_group::1.kind::f16",
+        "mma.cta_group::1.kind::mxf4",
+        "mma.cta_group::1.kind::mxf4nvf4.block_scale",
+        "mma.cta_group::1.kind::f16.block_scale",
+        "mma.cta_group::2.kind::mxf4.block_scale",
+    ] {
+        assert!(Tcgen05Mma::parse(&words(text)).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn small_floats_get_a_byte_each_on_the_way() {
+    // Elements 0 to 15 of a chunk, packed with so many bits each; the rest of it is not looked at.
+    for (text, bits, place) in [("b4x16_p64", 4, 2), ("b6x16_p32", 6, 0)] {
+        let mut shared = vec![0xffu8; 4096];
+        for chunk in shared.chunks_exact_mut(16) {
+            let packed = (0..16u128).fold(0, |all, i| all | i << (bits * i as usize));
+            chunk[..2 * bits].copy_from_slice(&packed.to_le_bytes()[..2 * bits]);
+        }
+        let mut memory = TensorMemory::default();
+        assert!(memory.allocate(32).is_ok());
+        let text = format!("cp.cta_group::1.128x128b.b8x16.{text}");
+        let copy = Tcgen05Copy::parse(&words(&text)).unwrap_or_else(|e| panic!("{e}"));
+        let from = 8u64 << 32 | 128 << 16 | 1 << 46;
+        let done = copy.execute(&mut memory, 0, from, &shared);
+        done.unwrap_or_else(|e| panic!("{e}"));
+        for i in 0..16 {
+            let word = memory.get(100, i / 4).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(
+                word >> (8 * (i % 4)) & 255,
+                (i as u32) << place,
+                "{bits} {i}"
+            );
+        }
+    }
+    assert!(Tcgen05Copy::parse(&words("cp.cta_group::1.128x128b.b8x16")).is_err());
+}
+
+#[test]
+fn small_floats_in_tensor_memory_have_a_byte_each() {
+    // A is 1 in tensor memory (0b0010 in the middle of a byte), B is 1 in shared memory, packed.
+    let mut memory = TensorMemory::default();
+    assert!(memory.allocate(64).is_ok());
+    for lane in 0..128 {
+        for column in 40..48 {
+            assert!(memory.set(lane, column, 0x0808_0808).is_ok());
+        }
+    }
+    let shared = vec![0x22u8; 8192];
+    let mma = Tcgen05Mma::parse(&words("mma.cta_group::1.kind::f8f6f4"));
+    let mma = mma.unwrap_or_else(|e| panic!("{e}"));
+    let x = Tcgen05Args {
+        d: 0,
+        a: Tcgen05A::Tensor(40),
+        b: 8u64 << 32 | 16 << 16 | 1 << 46,
+        instruction: 1 << 4 | 5 << 7 | 5 << 10 | 2 << 17 | 8 << 24,
+        scales: None,
+        enable_d: false,
+        scale_d: 0,
+        disabled: [0; 8],
+    };
+    run(&mma, &mut memory, &shared, &x);
+    assert_eq!(memory.get(77, 15).ok(), Some(32f32.to_bits()));
 }

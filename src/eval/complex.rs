@@ -52,15 +52,12 @@ pub(super) fn unary(op: UnaryOp, re: f64, im: f64) -> Number {
             let (a, b) = tanh((-im, re));
             (b, -a)
         }
-        UnaryOp::Asinh => asinh(z),
-        UnaryOp::Asin => {
-            let (a, b) = asinh((-im, re));
-            (b, -a)
+        UnaryOp::Asinh => {
+            let (a, b) = asin((z.1, -z.0));
+            (-b, a)
         }
-        UnaryOp::Acos => {
-            let (a, b) = asinh((-im, re));
-            (std::f64::consts::FRAC_PI_2 - b, a)
-        }
+        UnaryOp::Asin => asin(z),
+        UnaryOp::Acos => acos(z),
         UnaryOp::Acosh => acosh(z),
         UnaryOp::Atanh => atanh(z),
         UnaryOp::Ceil
@@ -252,26 +249,54 @@ fn tanh(z: C) -> C {
     (beta * rho * s / scale, t / scale)
 }
 
-fn asinh(z: C) -> C {
-    // asinh(z) = log(z + sqrt(z^2 + 1)), on the side where the sum does not cancel.
-    if z.0.is_sign_negative() {
-        let (re, im) = asinh((-z.0, -z.1));
-        return (-re, -im);
+/// Kahan's formulas ("Branch cuts for complex elementary functions", 1987).
+fn asin(z: C) -> C {
+    if z.0.is_infinite() || z.1.is_infinite() {
+        return (libm::atan2(z.0, z.1.abs()), f64::INFINITY.copysign(z.1));
     }
-    let square = multiply(z, z);
-    let root = sqrt((square.0 + 1.0, square.1));
-    log((z.0 + root.0, z.1 + root.1))
+    let (p, m) = (sqrt((1.0 + z.0, z.1)), sqrt((1.0 - z.0, -z.1)));
+    (
+        libm::atan2(z.0, p.0 * m.0 - p.1 * m.1),
+        libm::asinh(m.0 * p.1 - m.1 * p.0),
+    )
+}
+
+fn acos(z: C) -> C {
+    if z.0.is_infinite() || z.1.is_infinite() {
+        return (libm::atan2(z.1.abs(), z.0), -f64::INFINITY.copysign(z.1));
+    }
+    let (p, m) = (sqrt((1.0 + z.0, z.1)), sqrt((1.0 - z.0, -z.1)));
+    (
+        2.0 * libm::atan2(m.0, p.0),
+        libm::asinh(p.0 * m.1 - p.1 * m.0),
+    )
 }
 
 fn acosh(z: C) -> C {
+    if z.0.is_infinite() || z.1.is_infinite() {
+        return (f64::INFINITY, libm::atan2(z.1, z.0));
+    }
     let (p, m) = (sqrt((z.0 + 1.0, z.1)), sqrt((z.0 - 1.0, z.1)));
-    let product = multiply(p, m);
-    log((z.0 + product.0, z.1 + product.1))
+    (
+        libm::asinh(m.0 * p.0 + m.1 * p.1),
+        2.0 * libm::atan2(m.1, p.0),
+    )
 }
 
 fn atanh(z: C) -> C {
-    let (p, m) = (log1p(z), log1p((-z.0, -z.1)));
-    ((p.0 - m.0) / 2.0, (p.1 - m.1) / 2.0)
+    let (x, y) = (z.0.abs(), z.1.abs());
+    if x > 1e150 || y > 1e150 {
+        let size = x.hypot(y);
+        let re = if size.is_infinite() {
+            0.0
+        } else {
+            x / size / size
+        };
+        return (re.copysign(z.0), std::f64::consts::FRAC_PI_2.copysign(z.1));
+    }
+    let re = libm::log1p(4.0 * x / ((1.0 - x) * (1.0 - x) + y * y)) / 4.0;
+    let im = libm::atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y) / 2.0;
+    (re.copysign(z.0), im.copysign(z.1))
 }
 
 fn pow(a: C, b: C) -> C {

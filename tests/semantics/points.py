@@ -105,6 +105,12 @@ COMPLEX = {
     "sine": (mpmath.sin, SMALL),
     "cosine": (mpmath.cos, SMALL),
     "tan": (mpmath.tan, SMALL),
+    "acos": (mpmath.acos, PLANE),
+    "asin": (mpmath.asin, PLANE),
+    "acosh": (mpmath.acosh, PLANE),
+    "asinh": (mpmath.asinh, PLANE),
+    "atanh": (mpmath.atanh, PLANE),
+    "cbrt": (lambda z: mpmath.power(z, mpf(1) / 3), PLANE),
     "abs": (abs, PLANE),
     "sign": (lambda z: z / abs(z), PLANE),
 }

@@ -28,6 +28,15 @@ pub fn abs(b: &mut KernelBuilder, re: ExprId, im: ExprId) -> ExprId {
 pub fn unary(b: &mut KernelBuilder, op: Unary, x: C) -> Option<C> {
     let mut scope = Scope::of(b, x.0)?;
     Some(match op {
+        Unary::Acos => scope.complex_acos(x),
+        Unary::Acosh => scope.complex_acosh(x),
+        Unary::Asin => scope.complex_asin(x),
+        Unary::Asinh => scope.complex_asinh(x),
+        Unary::Atanh => scope.complex_atanh(x),
+        Unary::Cbrt => {
+            let third = (scope.c(1.0 / 3.0), scope.c(0.0));
+            scope.complex_pow(x, third)
+        }
         Unary::Cos => scope.complex_cos(x),
         Unary::Cosh => scope.complex_cosh(x),
         Unary::Exp => scope.complex_exp(x),
@@ -47,12 +56,6 @@ pub fn unary(b: &mut KernelBuilder, op: Unary, x: C) -> Option<C> {
         }
         Unary::Tanh => scope.complex_tanh(x),
         Unary::Abs
-        | Unary::Acos
-        | Unary::Acosh
-        | Unary::Asin
-        | Unary::Asinh
-        | Unary::Atanh
-        | Unary::Cbrt
         | Unary::Ceil
         | Unary::CountLeadingZeros
         | Unary::Erf
@@ -106,7 +109,7 @@ impl Scope<'_> {
     }
 
     /// `sqrt(re^2 + im^2)`
-    fn hypot(&mut self, re: V, im: V) -> V {
+    pub(super) fn hypot(&mut self, re: V, im: V) -> V {
         let (large, small) = self.sorted((re, im));
         let one = self.c(1.0);
         let zero = self.is(large, 0.0);
@@ -225,7 +228,7 @@ impl Scope<'_> {
         (self.log_abs((more, x.1), x.0), self.atan2(x.1, more))
     }
 
-    fn complex_sqrt(&mut self, x: C) -> C {
+    pub(super) fn complex_sqrt(&mut self, x: C) -> C {
         let (large, _) = self.sorted(x);
         let (huge, tiny, up, down) = if self.is_double() {
             (1e300, 1e-290, 2f64.powi(120), 2f64.powi(-60))

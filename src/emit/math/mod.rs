@@ -5,6 +5,7 @@
 //! are widened by the caller. Errors measured against f64 or higher precision stand in the tests.
 
 pub mod complex;
+mod complex_inverse;
 mod erf;
 mod exp;
 mod hyper;

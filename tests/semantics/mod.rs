@@ -1,6 +1,6 @@
 //! Elementwise ops on every value of the small types and dense samples of the others, on each engine,
 //! against exact arithmetic. What a function may be off is what `src/hlo/ACCURACY.md` says;
-//! `XLA_AOT_BLESS=1` writes that file anew from what is measured.
+//! `XLA_AOT_MEASURE=1` writes that file and the table of types anew from what is measured.
 
 mod measure;
 mod reference;
@@ -161,7 +161,7 @@ fn read_bounds() -> Bounds {
 
 /// Measures everything and writes the file of bounds, when that is asked for.
 pub fn bless(engines: &[(&str, Engine)]) -> Result<(), Failed> {
-    if std::env::var_os("XLA_AOT_BLESS").is_none() {
+    if std::env::var_os("XLA_AOT_MEASURE").is_none() {
         return Ok(());
     }
     let mut worst = Bounds::new();

@@ -1,5 +1,5 @@
 //! Which op takes which element type on which engine: one trial an op, over all types, each engine's
-//! results against the evaluator's. `src/hlo/STATUS.md` is the table; `XLA_AOT_BLESS=1` writes it.
+//! results against the evaluator's. `src/hlo/STATUS.md` is the table; `XLA_AOT_MEASURE=1` writes it.
 
 use std::fmt::Write as _;
 use std::fs;

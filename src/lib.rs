@@ -4,6 +4,7 @@
 
 pub mod base;
 pub mod shape;
+pub mod linalg;
 pub mod literal;
 pub mod target;
 #[cfg(feature = "reference")]

@@ -26,6 +26,11 @@ pub mod xla {
         include!(concat!(env!("OUT_DIR"), "/xla.cpu.rs"));
     }
 
+    /// `package xla.ffi`
+    pub mod ffi {
+        include!(concat!(env!("OUT_DIR"), "/xla.ffi.rs"));
+    }
+
     /// `package xla.gpu`
     pub mod gpu {
         include!(concat!(env!("OUT_DIR"), "/xla.gpu.rs"));

@@ -29,6 +29,11 @@ const ROOMS: &[(&str, &str, &str)] = &[
         "base",
     ),
     (
+        "linalg",
+        "dense linear algebra by LAPACK's conventions, and the custom calls that lead to it",
+        "base shape",
+    ),
+    (
         "literal",
         "host values: storage, comparison, text and array-file forms",
         "base shape",
@@ -43,7 +48,11 @@ const ROOMS: &[(&str, &str, &str)] = &[
         "the IR: module, ops, shape inference, verifier, printer",
         "base shape literal",
     ),
-    ("eval", "the reference evaluator", "base shape literal hlo"),
+    (
+        "eval",
+        "the reference evaluator",
+        "base shape linalg literal hlo",
+    ),
     (
         "analysis",
         "read-only facts about a module",
@@ -98,7 +107,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "bundle",
         "the envelope: detect, read, write, host check, describe",
-        "base shape target executable wire",
+        "base shape linalg target executable wire",
     ),
     (
         "simulator",
@@ -108,7 +117,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "runtime",
         "devices, loading, running thunks, probing the host",
-        "base shape literal target executable simulator",
+        "base shape linalg literal target executable simulator",
     ),
     (
         "driver",

@@ -1,5 +1,6 @@
 //! What is in a bundle, for people and for programs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -18,6 +19,7 @@ use crate::executable::TargetNeeds;
 use crate::executable::Thunk;
 use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
+use crate::linalg;
 use crate::shape::Shape;
 
 /// Bytes that a run takes of device memory: all allocations but those of single threads and parts of
@@ -216,9 +218,29 @@ pub fn json(bundle: &Bundle) -> Value {
             "size": image.code.bytes().len(),
             "kernels": image.kernels.len(),
         })).collect::<Vec<_>>(),
+        "imports": imports(&e.thunks).iter().map(|(name, ours)| json!({
+            "name": name,
+            "from": if *ours { "loader" } else { "caller" },
+        })).collect::<Vec<_>>(),
         "thunks": sequence_json(&e.thunks, e),
         "hlo_bytes": e.hlo.len(),
     })
+}
+
+/// The functions that a program calls by name, and whether each comes with the loader.
+fn imports(thunks: &ThunkSequence) -> BTreeMap<&str, bool> {
+    let mut out = BTreeMap::new();
+    for thunk in &thunks.0 {
+        if let ThunkKind::CustomCall(call) = &thunk.kind {
+            out.insert(call.target.as_str(), linalg::call::is_known(&call.target));
+        }
+        thunk
+            .kind
+            .nested()
+            .into_iter()
+            .for_each(|nested| out.extend(imports(nested)));
+    }
+    out
 }
 
 fn memory_json(e: &Executable) -> Value {
@@ -289,6 +311,18 @@ fn write_text(bundle: &Bundle, out: &mut String) -> std::fmt::Result {
     for image in &e.images {
         let size = ByteSize(image.code.bytes().len() as u64);
         writeln!(out, "  {} {}: {size}", image.code.name(), image.name)?;
+    }
+    let imports = imports(&e.thunks);
+    if !imports.is_empty() {
+        writeln!(out, "\nimports: {}", imports.len())?;
+    }
+    for (name, ours) in imports {
+        let from = if ours {
+            "comes with the loader"
+        } else {
+            "whoever loads the bundle must register it"
+        };
+        writeln!(out, "  {name}: {from}")?;
     }
     writeln!(out, "\nthunks: {}", e.thunks.0.len())?;
     write_sequence(&e.thunks, e, 1, out)

@@ -277,7 +277,7 @@ impl DeviceArgs {
         Ok(LoadOptions {
             device: self.device.clone(),
             threads: self.threads,
-            counts: false,
+            ..LoadOptions::default()
         })
     }
 }

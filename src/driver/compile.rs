@@ -512,6 +512,39 @@ ENTRY main {
     }
 
     #[test]
+    fn custom_calls_are_imports_until_somebody_registers_them() {
+        let program = "HloModule calls\n\nENTRY main {\n  x = f32[2,3]{1,0} parameter(0)\n  \
+            ROOT y = f32[3]{0} custom-call(x), custom_call_target=\"my_sums\", \
+            api_version=API_VERSION_TYPED_FFI, backend_config={scale = 2 : i32}\n}\n";
+        let compiled = compile(program.as_bytes(), &options(), &mut Unobserved).unwrap();
+        let executable = compiled.executable.unwrap();
+        let mut load = LoadOptions::default();
+        let refused = Loaded::new(&executable, &load).err().unwrap();
+        assert!(refused.message.contains("`my_sums`"), "{refused:?}");
+        load.custom_calls.register("my_sums", |call| {
+            assert_eq!(call.backend_config, "{scale = 2 : i32}");
+            let (shape, bytes) = call.operands[0];
+            assert_eq!(shape.dims.as_slice(), [2, 3]);
+            let number = |i: usize| f32::from_le_bytes(bytes[4 * i..4 * i + 4].try_into().unwrap());
+            for i in 0..3 {
+                let sum = 2.0 * (number(i) + number(i + 3));
+                call.results[0].1[4 * i..4 * i + 4].copy_from_slice(&sum.to_le_bytes());
+            }
+            Ok(())
+        });
+        let loaded = Loaded::new(&executable, &load).unwrap();
+        let numbers = [1f32, 2.0, 3.0, 10.0, 20.0, 30.0];
+        let bytes = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let shape = ArrayShape::new(PrimitiveType::F32, [2, 3]);
+        let input = Literal::Array(ArrayLiteral::new(shape, bytes));
+        let wanted: Vec<u8> = [22f32, 44.0, 66.0]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        assert_eq!(loaded.run(&[input]).unwrap()[0].bytes(), wanted);
+    }
+
+    #[test]
     fn text_in_numbers_out() {
         let compiled = compile(PROGRAM.as_bytes(), &options(), &mut Unobserved).unwrap();
         let executable = compiled.executable.unwrap();

@@ -15,6 +15,8 @@ pub use crate::runtime::DeviceChoice;
 pub use crate::runtime::LoadOptions;
 use crate::runtime::Loaded;
 pub use crate::runtime::binding::Watch;
+pub use crate::runtime::custom_call::CustomCall;
+pub use crate::runtime::custom_call::CustomCalls;
 use crate::runtime::loaded;
 use crate::target::HostGpu;
 use crate::target::HostInfo;

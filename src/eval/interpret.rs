@@ -8,6 +8,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::eval::bits;
 use crate::eval::conv;
+use crate::eval::custom_call;
 use crate::eval::dot;
 use crate::eval::elementwise;
 use crate::eval::fft;
@@ -273,10 +274,7 @@ impl<'m> Evaluator<'m> {
                     Ok(operands.remove(0))
                 }
                 "TopK" => sort::top_k(instr, true, &operands),
-                _ => {
-                    let message = format!("the evaluator has no custom call `{}`", call.target);
-                    Err(Diagnostic::unsupported(codes::EVAL_UNSUPPORTED, message))
-                }
+                _ => custom_call::run(instr, call, &operands),
             },
             Op::Bitcast => {
                 let from = self.module.shape(instr.operands[0]).as_array();

@@ -10,6 +10,7 @@
 mod bits;
 mod complex;
 mod conv;
+mod custom_call;
 mod dot;
 mod elementwise;
 mod fft;

@@ -20,6 +20,7 @@ use crate::runtime::binding::Watch;
 use crate::runtime::cpu;
 #[cfg(feature = "cuda")]
 use crate::runtime::cuda;
+use crate::runtime::custom_call::CustomCalls;
 use crate::shape::Shape;
 
 /// Which device runs a program.
@@ -70,6 +71,8 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// Whether a simulated device counts what it executes.
     pub counts: bool,
+    /// Functions that programs may call by name.
+    pub custom_calls: CustomCalls,
 }
 
 /// A loaded program.
@@ -124,13 +127,13 @@ impl Loaded {
         match (&executable.needs, &options.device) {
             (TargetNeeds::Cpu { .. }, _) => Self::load_cpu(executable, options),
             (TargetNeeds::Cuda { .. }, DeviceChoice::Simulated(target)) => {
-                Self::load_simulated(executable, target.clone(), options.counts)
+                Self::load_simulated(executable, target.clone(), options)
             }
             (TargetNeeds::Cuda { .. }, DeviceChoice::Cuda(ordinal)) => {
-                Self::load_cuda(executable, *ordinal)
+                Self::load_cuda(executable, *ordinal, options)
             }
             (TargetNeeds::Cuda { .. }, DeviceChoice::Fitting | DeviceChoice::Cpu) => {
-                Self::load_cuda(executable, 0)
+                Self::load_cuda(executable, 0, options)
             }
         }
     }
@@ -139,8 +142,7 @@ impl Loaded {
     fn load_cpu(executable: &Executable, options: &LoadOptions) -> Result<Self> {
         let threads = options.threads.unwrap_or_else(cpu::host::threads);
         let pool = Arc::new(cpu::pool::Pool::new(threads)?);
-        let functions = cpu::custom_call::NoCustomCalls;
-        let program = cpu::program::Program::load(executable, &functions, pool)?;
+        let program = cpu::program::Program::load(executable, &options.custom_calls, pool)?;
         Ok(Self::Cpu(program))
     }
 
@@ -153,14 +155,14 @@ impl Loaded {
     }
 
     #[cfg(feature = "cuda")]
-    fn load_cuda(executable: &Executable, ordinal: u32) -> Result<Self> {
+    fn load_cuda(executable: &Executable, ordinal: u32, options: &LoadOptions) -> Result<Self> {
         let device = cuda::Device::open(cuda::Api::driver()?, ordinal)?;
-        let program = cuda::program::Program::load(executable, &device)?;
+        let program = cuda::program::Program::load(executable, &device, &options.custom_calls)?;
         Ok(Self::Cuda(program))
     }
 
     #[cfg(not(feature = "cuda"))]
-    fn load_cuda(_: &Executable, _: u32) -> Result<Self> {
+    fn load_cuda(_: &Executable, _: u32, _: &LoadOptions) -> Result<Self> {
         Err(Diagnostic::unsupported(
             codes::NO_DEVICE,
             "this program was built without the `cuda` feature and runs no CUDA bundles",
@@ -171,15 +173,15 @@ impl Loaded {
     fn load_simulated(
         executable: &Executable,
         target: Option<String>,
-        counts: bool,
+        options: &LoadOptions,
     ) -> Result<Self> {
-        let device = cuda::Device::open(simulated(target, counts)?, 0)?;
-        let program = cuda::program::Program::load(executable, &device)?;
+        let device = cuda::Device::open(simulated(target, options.counts)?, 0)?;
+        let program = cuda::program::Program::load(executable, &device, &options.custom_calls)?;
         Ok(Self::Cuda(program))
     }
 
     #[cfg(not(feature = "simulator"))]
-    fn load_simulated(_: &Executable, _: Option<String>, _: bool) -> Result<Self> {
+    fn load_simulated(_: &Executable, _: Option<String>, _: &LoadOptions) -> Result<Self> {
         Err(no_simulator())
     }
 

@@ -7,6 +7,8 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 #[cfg(feature = "loader")]
+pub mod custom_call;
+#[cfg(feature = "loader")]
 pub mod loaded;
 #[cfg(feature = "loader")]
 pub mod sequence;

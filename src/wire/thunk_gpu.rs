@@ -32,6 +32,7 @@ use crate::shape::ArrayShape;
 use crate::shape::PrimitiveType;
 use crate::wire::alloc::encode_shaped;
 use crate::wire::alloc::encode_slice;
+use crate::wire::ffi_attributes;
 use crate::wire::number::bad;
 use crate::wire::number::number;
 use crate::wire::shape::encode_packed;
@@ -272,12 +273,21 @@ fn encode_fft(fft: &FftThunk) -> gpu::FftThunkProto {
 }
 
 fn encode_custom_call(call: &CustomCallThunk) -> Result<gpu::CustomCallThunkProto> {
-    if call.api_version == TYPED_FFI {
-        return Err(not_on_gpu(&format!(
-            "the typed FFI call of `{}`, whose attributes this program does not parse",
-            call.target
-        )));
-    }
+    // A typed call has attributes where another one has text.
+    let is_typed = call.api_version == TYPED_FFI;
+    let attributes = match is_typed {
+        false => None,
+        true => Some(ffi_attributes::parse(&call.backend_config).ok_or_else(|| {
+            not_on_gpu(&format!(
+                "the typed FFI call of `{}`, whose attributes this program does not parse",
+                call.target
+            ))
+        })?),
+    };
+    let opaque = match is_typed {
+        false => call.backend_config.clone().into_bytes(),
+        true => Vec::new(),
+    };
     let slices = |list: &[Option<ShapedSlice>]| {
         let list = list.iter();
         list.map(|slice| pb::NullableShapedSliceProto {
@@ -289,9 +299,9 @@ fn encode_custom_call(call: &CustomCallThunk) -> Result<gpu::CustomCallThunkProt
         target_name: call.target.clone(),
         operands: slices(&call.operands),
         results: slices(&call.results),
-        opaque: call.backend_config.clone().into_bytes(),
+        opaque,
         api_version: call.api_version,
-        attributes: None,
+        attributes,
         called_computation: None,
         execution_state: None,
         use_pdl: false,

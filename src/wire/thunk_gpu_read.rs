@@ -36,6 +36,7 @@ use crate::proto::xla::buffer_assignment::BufferAllocationSliceProto;
 use crate::proto::xla::gpu;
 use crate::proto::xla::gpu::thunk_proto::Impl;
 use crate::wire::alloc::Slices;
+use crate::wire::ffi_attributes;
 use crate::wire::number::bad;
 use crate::wire::number::index;
 use crate::wire::shape::decode_packed;
@@ -246,7 +247,10 @@ impl Reader {
         Ok(ThunkKind::CustomCall(Box::new(CustomCallThunk {
             target: p.target_name.clone(),
             api_version: p.api_version,
-            backend_config: String::from_utf8_lossy(&p.opaque).into_owned(),
+            backend_config: match &p.attributes {
+                Some(attributes) => ffi_attributes::print(attributes)?,
+                None => String::from_utf8_lossy(&p.opaque).into_owned(),
+            },
             operands: list(&p.operands)?,
             results: list(&p.results)?,
             is_tuple_result: None,

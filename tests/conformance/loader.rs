@@ -19,6 +19,7 @@ use xla_aot::literal::ArrayLiteral;
 use xla_aot::literal::device_form;
 use xla_aot::runtime::cuda::Device;
 use xla_aot::runtime::cuda::program::Program;
+use xla_aot::runtime::custom_call::CustomCalls;
 use xla_aot::shape::ArrayShape;
 use xla_aot::shape::PrimitiveType;
 use xla_aot::simulator::driver;
@@ -125,7 +126,8 @@ fn load_at_once() -> Result<(), Failed> {
         let text = |e: Box<Diagnostic>| e.to_string();
         for round in 0..4 {
             let device = Device::open(api, lease.0).map_err(text)?;
-            let program = Program::load(&executable, &device).map_err(text)?;
+            let program =
+                Program::load(&executable, &device, &CustomCalls::default()).map_err(text)?;
             let mut bound = program.bind(vec![input(seed + round)]).map_err(text)?;
             bound.execute().map_err(text)?;
             if !are_sums(&bound.outputs().map_err(text)?, seed + round) {
@@ -146,7 +148,7 @@ fn run_at_once() -> Result<(), Failed> {
     let executable = build()?;
     let lease = Lease::take();
     let device = Device::open(simulated::api()?, lease.0).map_err(failed)?;
-    let program = Program::load(&executable, &device).map_err(failed)?;
+    let program = Program::load(&executable, &device, &CustomCalls::default()).map_err(failed)?;
     let work = |seed: usize| -> Result<(), String> {
         let text = |e: Box<Diagnostic>| e.to_string();
         let mut bound = program.bind(vec![input(seed)]).map_err(text)?;
@@ -180,7 +182,7 @@ fn account() -> Result<(), Failed> {
     let used = || driver::used_memory(lease.0);
     assert_eq!(used(), 0);
     let device = Device::open(simulated::api()?, lease.0).map_err(failed)?;
-    let program = Program::load(&executable, &device).map_err(failed)?;
+    let program = Program::load(&executable, &device, &CustomCalls::default()).map_err(failed)?;
     let loaded = used();
     // The constant of 128 bytes at least.
     assert!(loaded >= 128, "{loaded}");
@@ -228,7 +230,7 @@ fn misfits() -> Result<(), Failed> {
                 image.code = Code::Ptx(text.replace(from, to));
             }
         }
-        let Err(error) = Program::load(&damaged, &device) else {
+        let Err(error) = Program::load(&damaged, &device, &CustomCalls::default()) else {
             return Err(format!("`{to}` is loaded").into());
         };
         assert_eq!(error.code, codes::LOAD, "{error}");
@@ -241,7 +243,9 @@ fn misfits() -> Result<(), Failed> {
     }
     let mut twice = executable.clone();
     twice.replicas = 2;
-    let error = Program::load(&twice, &device).map(|_| ()).unwrap_err();
+    let error = Program::load(&twice, &device, &CustomCalls::default())
+        .map(|_| ())
+        .unwrap_err();
     assert!(error.message.contains("2 devices"), "{error}");
     assert_eq!(driver::used_memory(lease.0), 0);
     Ok(())

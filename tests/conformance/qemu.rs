@@ -6,26 +6,35 @@
 //! behind each allocation; that they still are is checked at the end. Kernels run with denormals
 //! off, workgroups one after the other.
 //!
-//! The only library work that C programs do themselves are Fourier transforms. A program with a
-//! thunk that is not played here, such as a custom call, is an error that names it.
+//! The only library work that C programs do themselves are Fourier transforms. For a custom call the
+//! program writes operands to its standard output and reads results from its standard input: this
+//! process makes the call. A program with a thunk that is not played here is an error that names it.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Child;
 use std::process::Command;
+use std::process::Stdio;
 
 use xla_aot::base::Id;
 use xla_aot::executable::AllocKind;
 use xla_aot::executable::CollectiveThunkKind;
 use xla_aot::executable::CopyThunk;
+use xla_aot::executable::CustomCallThunk;
 use xla_aot::executable::Executable;
 use xla_aot::executable::FftThunk;
 use xla_aot::executable::KernelThunk;
+use xla_aot::executable::ShapedSlice;
 use xla_aot::executable::Slice;
 use xla_aot::executable::Thunk;
 use xla_aot::executable::ThunkKind;
 use xla_aot::executable::ThunkSequence;
+use xla_aot::linalg;
 use xla_aot::literal::ArrayLiteral;
 use xla_aot::literal::device_form;
 use xla_aot::shape::ArrayShape;
@@ -73,6 +82,13 @@ static void set(uint8_t *to, uint32_t value, uint64_t size) {
 }
 static int32_t branch(int32_t index, int32_t count) {
   return index < 0 || index >= count ? count - 1 : index;
+}
+static void host(uint64_t call, const Arg *operand, const Arg *result) {
+  fwrite(&call, 8, 1, stdout);
+  for (; operand->data; operand++) fwrite(operand->data, 1, operand->size, stdout);
+  fflush(stdout);
+  for (; result->data; result++)
+    if (fread(result->data, 1, result->size, stdin) != result->size) stop("no answer to a call");
 }
 static int32_t word(const uint8_t *from) { int32_t value; memcpy(&value, from, 4); return value; }
 "#;
@@ -165,7 +181,11 @@ int main(int argc, char **argv) {
 
 /// Runs the executable once on these parameter leaves; the results are its array leaves in order.
 pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<ArrayLiteral>, String> {
-    let program = Player { executable }.program()?;
+    let player = Player {
+        executable,
+        calls: RefCell::default(),
+    };
+    let program = player.program()?;
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let at = |name: &str| dir.path().join(name);
     let write = |name: &str, bytes: &[u8]| {
@@ -186,22 +206,77 @@ pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<Array
     emulator
         .args([SECONDS, EMULATOR, "-cpu", CPU])
         .arg(at("play"));
-    finish(emulator.arg(at("input")).arg(at("output")))?;
+    emulator.arg(at("input")).arg(at("output"));
+    let streams = [Stdio::piped(), Stdio::piped(), Stdio::piped()];
+    let [stdin, stdout, stderr] = streams;
+    let child = emulator.stdin(stdin).stdout(stdout).stderr(stderr).spawn();
+    let mut child = child.map_err(|e| cannot_run("timeout", &e))?;
+    let answered = answer(&player.calls.into_inner(), &mut child);
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(failure(EMULATOR, output.status, &output.stderr));
+    }
+    answered?;
     results(executable, &at("output"))
+}
+
+/// Makes the calls that a program asks for, until it ends.
+fn answer(calls: &[CustomCallThunk], child: &mut Child) -> Result<(), String> {
+    let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err("the program has no streams".to_owned());
+    };
+    let mut number = [0; 8];
+    while from.read_exact(&mut number).is_ok() {
+        let place = usize::try_from(u64::from_le_bytes(number)).unwrap_or(usize::MAX);
+        let thunk = calls.get(place).ok_or("a call without a thunk")?;
+        let (operands, results): (Vec<_>, Vec<_>) = (
+            thunk.operands.iter().flatten().collect(),
+            thunk.results.iter().flatten().collect(),
+        );
+        let buffer = |s: &&ShapedSlice| vec![0; s.slice.size as usize];
+        let mut given: Vec<Vec<u8>> = operands.iter().map(buffer).collect();
+        for bytes in &mut given {
+            from.read_exact(bytes)
+                .map_err(|e| format!("no operand: {e}"))?;
+        }
+        let mut made: Vec<Vec<u8>> = results.iter().map(buffer).collect();
+        let shapes = |all: &[&'_ ShapedSlice]| -> Vec<ArrayShape> {
+            all.iter().map(|s| s.shape.clone()).collect()
+        };
+        let (operands, results) = (shapes(&operands), shapes(&results));
+        let call = linalg::Call::new(
+            &thunk.target,
+            &thunk.backend_config,
+            &operands.iter().collect::<Vec<_>>(),
+            &results.iter().collect::<Vec<_>>(),
+        );
+        let call = call.ok_or_else(|| format!("nobody has `{}`", thunk.target))??;
+        let given: Vec<&[u8]> = given.iter().map(Vec::as_slice).collect();
+        let items = call.items(&given, made.iter_mut().map(Vec::as_mut_slice).collect());
+        items?.iter_mut().for_each(|item| call.run(item));
+        let sent = to.write_all(&made.concat()).and_then(|()| to.flush());
+        sent.map_err(|e| format!("no answer: {e}"))?;
+    }
+    Ok(())
+}
+
+fn cannot_run(name: &str, why: &std::io::Error) -> String {
+    format!("`{name}` cannot be run ({why}); `scripts/toolchain.sh test` installs it")
+}
+
+fn failure(name: &str, status: std::process::ExitStatus, said: &[u8]) -> String {
+    let said: String = String::from_utf8_lossy(said).chars().take(2000).collect();
+    format!("`{name}`: {status}: {said}")
 }
 
 /// Runs a tool to its end; what it said is the error when it fails.
 fn finish(command: &mut Command) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|e| {
-        format!("`{name}` cannot be run ({e}); `scripts/toolchain.sh test` installs it")
-    })?;
+    let output = command.output().map_err(|e| cannot_run(&name, &e))?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said: String = said.chars().take(2000).collect();
-    Err(format!("`{name}`: {}: {said}", output.status))
+    Err(failure(&name, output.status, &output.stderr))
 }
 
 /// What is given of each allocation when the program starts: parameters and constants.
@@ -252,6 +327,8 @@ fn results(executable: &Executable, file: &Path) -> Result<Vec<ArrayLiteral>, St
 /// Writes the C program.
 struct Player<'a> {
     executable: &'a Executable,
+    /// The custom calls, by the numbers they have in the program.
+    calls: RefCell<Vec<CustomCallThunk>>,
 }
 
 impl Player<'_> {
@@ -366,6 +443,21 @@ impl Player<'_> {
                 );
             }
             ThunkKind::Fft(fft) => fourier_text(fft, out)?,
+            ThunkKind::CustomCall(call) => {
+                let table = |slices: &[Option<ShapedSlice>]| -> String {
+                    let slices = slices.iter().flatten();
+                    let rows =
+                        slices.map(|s| format!("{{{}, {}}}, ", address(&s.slice), s.slice.size));
+                    rows.collect()
+                };
+                let (operands, results) = (table(&call.operands), table(&call.results));
+                let number = self.calls.borrow().len();
+                let _ = writeln!(
+                    out,
+                    "host({number}, (Arg[]){{{operands}{{0, 0}}}}, (Arg[]){{{results}{{0, 0}}}});"
+                );
+                self.calls.borrow_mut().push((**call).clone());
+            }
             other => return Err(format!("a `{}` thunk is not played in C", other.name())),
         }
         Ok(())

@@ -12,6 +12,7 @@ use xla_aot::literal::ArrayLiteral;
 use xla_aot::runtime::cuda::Api;
 use xla_aot::runtime::cuda::Device;
 use xla_aot::runtime::cuda::program::Program;
+use xla_aot::runtime::custom_call::CustomCalls;
 use xla_aot::simulator::driver::Request;
 
 /// Devices, at least as many as trials that run at the same time.
@@ -64,7 +65,7 @@ pub fn run(executable: &Executable, inputs: &[ArrayLiteral]) -> Result<Vec<Array
     let failed = |diagnostic: Box<Diagnostic>| Failed::from(diagnostic.to_string());
     let lease = Lease::take();
     let device = Device::open(api()?, lease.0).map_err(failed)?;
-    let program = Program::load(executable, &device).map_err(failed)?;
+    let program = Program::load(executable, &device, &CustomCalls::default()).map_err(failed)?;
     let mut bound = program.bind(inputs.to_vec()).map_err(failed)?;
     bound.execute().map_err(failed)?;
     bound.outputs().map_err(failed)

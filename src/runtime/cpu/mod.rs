@@ -4,7 +4,6 @@ mod array;
 pub mod call;
 mod convolution;
 mod copy;
-pub mod custom_call;
 mod dot;
 mod fft;
 pub mod float_env;

@@ -32,8 +32,6 @@ use crate::runtime::binding::Watch;
 use crate::runtime::cpu::call::ComparatorFn;
 use crate::runtime::cpu::call::KernelFn;
 use crate::runtime::cpu::convolution;
-use crate::runtime::cpu::custom_call::CustomCallFn;
-use crate::runtime::cpu::custom_call::CustomCalls;
 use crate::runtime::cpu::dot;
 use crate::runtime::cpu::float_env::DenormalsAreZero;
 use crate::runtime::cpu::memory::Buffer;
@@ -42,6 +40,8 @@ use crate::runtime::cpu::object_loader::LoadedObjects;
 use crate::runtime::cpu::pool::Pool;
 use crate::runtime::cpu::steps;
 use crate::runtime::cpu::steps::Steps;
+use crate::runtime::custom_call;
+use crate::runtime::custom_call::CustomCalls;
 use crate::runtime::sequence::Resolve;
 
 /// A program that can be bound and run.
@@ -53,7 +53,7 @@ pub struct Program {
     pub(super) kernels: IdMap<KernelId, Option<KernelFn>>,
     pub(super) kernel_names: Vec<String>,
     pub(super) comparators: BTreeMap<String, ComparatorFn>,
-    pub(super) custom_calls: BTreeMap<String, CustomCallFn>,
+    pub(super) custom_calls: CustomCalls,
     pub(super) pool: Arc<Pool>,
     /// Keeps the code mapped.
     _objects: LoadedObjects,
@@ -74,11 +74,11 @@ impl Program {
     /// `XA8003` when something it needs cannot be provided.
     pub fn load(
         executable: &Executable,
-        custom_calls: &dyn CustomCalls,
+        custom_calls: &CustomCalls,
         pool: Arc<Pool>,
     ) -> Result<Self> {
         binding::check_participants(executable)?;
-        let custom_calls = provide(&executable.thunks, custom_calls)?;
+        check_provided(&executable.thunks, custom_calls)?;
         let images = executable.images.iter();
         let objects = images.map(|image| (image.name.as_str(), image.code.bytes()));
         let objects = object_loader::load(objects)?;
@@ -114,7 +114,7 @@ impl Program {
                 .map(|k| k.name.clone())
                 .collect(),
             comparators,
-            custom_calls,
+            custom_calls: custom_calls.clone(),
             pool,
             _objects: objects,
         })
@@ -218,21 +218,16 @@ impl Bound<'_> {
 }
 
 /// Finds a function for every custom call, and refuses thunks that cannot run.
-fn provide(
-    thunks: &ThunkSequence,
-    custom_calls: &dyn CustomCalls,
-) -> Result<BTreeMap<String, CustomCallFn>> {
-    let mut found = BTreeMap::new();
+fn check_provided(thunks: &ThunkSequence, custom_calls: &CustomCalls) -> Result<()> {
     let mut missing = Vec::new();
     for thunk in thunks.all() {
         let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
         match &thunk.kind {
-            ThunkKind::CustomCall(call) => match custom_calls.find(&call.target) {
-                Some(function) => {
-                    found.insert(call.target.clone(), function);
+            ThunkKind::CustomCall(call) => {
+                if custom_calls.find(call).map_err(at)?.is_none() {
+                    missing.push(call.target.clone());
                 }
-                None => missing.push(format!("`{}`", call.target)),
-            },
+            }
             ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
             ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
             ThunkKind::LibraryFusion(_)
@@ -248,14 +243,5 @@ fn provide(
             _ => {}
         }
     }
-    if missing.is_empty() {
-        return Ok(found);
-    }
-    missing.sort();
-    missing.dedup();
-    let message = format!(
-        "the program calls functions this loader does not have: {}",
-        missing.join(", ")
-    );
-    Err(Diagnostic::unsupported(codes::LOAD, message))
+    custom_call::none_missing(missing)
 }

@@ -28,15 +28,16 @@ use crate::runtime::cpu::call::KernelArg;
 use crate::runtime::cpu::call::KernelFn;
 use crate::runtime::cpu::convolution;
 use crate::runtime::cpu::copy::CopyPlan;
-use crate::runtime::cpu::custom_call::CustomCall;
-use crate::runtime::cpu::custom_call::CustomCallFn;
 use crate::runtime::cpu::dot;
 use crate::runtime::cpu::fft::FftKind;
 use crate::runtime::cpu::fft::FftPlan;
+use crate::runtime::cpu::pool::Pool;
 use crate::runtime::cpu::program::Program;
 use crate::runtime::cpu::sort;
 use crate::runtime::cpu::sort::SortInput;
 use crate::runtime::cpu::sort::SortPlan;
+use crate::runtime::custom_call::CustomCall;
+use crate::runtime::custom_call::HostFunction;
 use crate::runtime::sequence;
 use crate::runtime::sequence::Gift;
 use crate::runtime::sequence::Resolve;
@@ -109,7 +110,7 @@ pub enum Step {
 
 /// A call of a function of the host.
 pub struct CustomStep {
-    function: CustomCallFn,
+    function: HostFunction,
     target: String,
     config: String,
     operands: Vec<ShapedBlock>,
@@ -264,9 +265,9 @@ impl Resolver<'_> {
     }
 
     fn custom_call(&self, thunk: &CustomCallThunk) -> Result<Step> {
-        let function = self.program.custom_calls.get(&thunk.target);
+        let function = self.program.custom_calls.find(thunk)?;
         Ok(Step::Custom(Box::new(CustomStep {
-            function: *function.ok_or_else(|| refused_too_late("custom-call"))?,
+            function: function.ok_or_else(|| refused_too_late("custom-call"))?,
             target: thunk.target.clone(),
             config: thunk.backend_config.clone(),
             operands: self.shaped(&thunk.operands),
@@ -420,7 +421,7 @@ unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
             Ok(())
         }
         // SAFETY: the caller's promise.
-        Step::Custom(step) => unsafe { run_custom(step) },
+        Step::Custom(step) => unsafe { run_custom(step, pool) },
     }
 }
 
@@ -439,7 +440,7 @@ fn run_top_k([size, k]: [usize; 2], values: &[u8], output: &mut [u8], indices: &
 
 /// # Safety
 /// As for [`run`]. The check has made sure that results of one call do not overlap each other.
-unsafe fn run_custom(step: &CustomStep) -> Result<()> {
+unsafe fn run_custom(step: &CustomStep, pool: &Pool) -> Result<()> {
     let overlaps = |a: &Block, b: &Block| {
         let (a_start, b_start) = (a.data as usize, b.data as usize);
         a_start < b_start + b.size && b_start < a_start + a.size
@@ -473,10 +474,12 @@ unsafe fn run_custom(step: &CustomStep) -> Result<()> {
         // SAFETY: the caller's promise.
         (shape, unsafe { block.bytes_mut() })
     });
-    (step.function)(&mut CustomCall {
+    let mut call = CustomCall {
         target: &step.target,
         backend_config: &step.config,
         operands: operands.collect(),
         results: results.collect(),
-    })
+    };
+    step.function
+        .run(&mut call, &|tasks, task| pool.run(tasks, &task))
 }

@@ -43,6 +43,8 @@ use crate::runtime::cuda::library;
 use crate::runtime::cuda::library::Library;
 use crate::runtime::cuda::steps;
 use crate::runtime::cuda::steps::Steps;
+use crate::runtime::custom_call;
+use crate::runtime::custom_call::CustomCalls;
 use crate::runtime::sequence::Resolve;
 use crate::runtime::sequence::Run;
 use crate::shape::ArrayShape;
@@ -60,6 +62,7 @@ pub struct Program {
     overreads: bool,
     /// Opened when a thunk needs it.
     pub(super) library: Option<Library>,
+    pub(super) custom_calls: CustomCalls,
     pub(super) kernel_names: Vec<String>,
     /// Keeps the code on the device.
     _modules: Vec<Arc<Module>>,
@@ -81,9 +84,13 @@ impl Program {
     ///
     /// # Errors
     /// `XA8003` when something it needs cannot be provided.
-    pub fn load(executable: &Executable, device: &Arc<Device>) -> Result<Self> {
+    pub fn load(
+        executable: &Executable,
+        device: &Arc<Device>,
+        custom_calls: &CustomCalls,
+    ) -> Result<Self> {
         binding::check_participants(executable)?;
-        refuse(&executable.thunks)?;
+        refuse(&executable.thunks, custom_calls)?;
         device.enter()?;
         let library = library_for(&executable.thunks, device)?;
         // Images that are alike are loaded once; one without kernels has nothing but constants, which
@@ -121,6 +128,7 @@ impl Program {
             constants,
             kernels,
             library,
+            custom_calls: custom_calls.clone(),
             overreads,
             kernel_names: names.map(|kernel| kernel.name.clone()).collect(),
             _modules: modules.into_values().collect(),
@@ -271,7 +279,8 @@ fn is_plain_copy(copy: &CopyThunk) -> bool {
 }
 
 /// Refuses thunks that this loader cannot run.
-fn refuse(thunks: &ThunkSequence) -> Result<()> {
+fn refuse(thunks: &ThunkSequence, custom_calls: &CustomCalls) -> Result<()> {
+    let mut missing = Vec::new();
     for thunk in thunks.all() {
         let what = match &thunk.kind {
             ThunkKind::Kernel(_)
@@ -286,10 +295,13 @@ fn refuse(thunks: &ThunkSequence) -> Result<()> {
             | ThunkKind::RngSeed(_) => None,
             ThunkKind::Copy(copy) if is_plain_copy(copy) => None,
             ThunkKind::Copy(_) => Some("a copy between layouts, which needs a kernel".to_owned()),
-            ThunkKind::CustomCall(call) => Some(format!(
-                "a call of `{}`, which this loader does not have",
-                call.target
-            )),
+            ThunkKind::CustomCall(call) => {
+                let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
+                if custom_calls.find(call).map_err(at)?.is_none() {
+                    missing.push(call.target.clone());
+                }
+                None
+            }
             ThunkKind::Gemm(gemm) if library::is_known(gemm) => None,
             ThunkKind::Gemm(gemm) => Some(format!(
                 "a `{}` thunk in a form that this loader does not ask cuBLASLt for",
@@ -315,7 +327,7 @@ fn refuse(thunks: &ThunkSequence) -> Result<()> {
                 .at(Location::Path(format!("`{}`", thunk.origin))));
         }
     }
-    Ok(())
+    custom_call::none_missing(missing)
 }
 
 /// What a thunk of another producer needs.

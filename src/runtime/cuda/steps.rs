@@ -30,10 +30,13 @@ use crate::runtime::cuda::device::Function;
 use crate::runtime::cuda::device::Stream;
 use crate::runtime::cuda::library::Product;
 use crate::runtime::cuda::program::Program;
+use crate::runtime::custom_call::CustomCall;
+use crate::runtime::custom_call::HostFunction;
 use crate::runtime::sequence;
 use crate::runtime::sequence::Gift;
 use crate::runtime::sequence::Resolve;
 use crate::runtime::sequence::Run;
+use crate::shape::ArrayShape;
 use crate::shape::PrimitiveType;
 
 /// Bytes of device memory.
@@ -60,6 +63,17 @@ pub(super) enum Step {
     Windows(Box<WindowsThunk>, Box<[u64]>),
     /// A product of matrices.
     Product(Box<Product>),
+    /// A function of the host.
+    Host(Box<HostStep>),
+}
+
+/// A call of a function of the host, with the device memory of its operands and results.
+pub(super) struct HostStep {
+    function: HostFunction,
+    target: String,
+    config: String,
+    operands: Vec<(ArrayShape, Block)>,
+    results: Vec<(ArrayShape, Block)>,
 }
 
 /// The size and the manner of a launch.
@@ -141,6 +155,16 @@ impl Resolve for Resolver<'_> {
                 Step::Memset(self.block(slice), 0)
             }
             ThunkKind::RngSeed(slice) => Step::RngSeed(self.block(slice)),
+            ThunkKind::CustomCall(call) => {
+                let function = self.program.custom_calls.find(call)?;
+                Step::Host(Box::new(HostStep {
+                    function: function.ok_or_else(|| refused_too_late("custom-call"))?,
+                    target: call.target.clone(),
+                    config: call.backend_config.clone(),
+                    operands: self.shaped(&call.operands),
+                    results: self.shaped(&call.results),
+                }))
+            }
             kind => return Err(refused_too_late(kind.name())),
         };
         steps.push(step);
@@ -149,6 +173,13 @@ impl Resolve for Resolver<'_> {
 }
 
 impl Resolver<'_> {
+    fn shaped(&self, slices: &[Option<ShapedSlice>]) -> Vec<(ArrayShape, Block)> {
+        let slices = slices.iter().flatten();
+        slices
+            .map(|s| (s.shape.clone(), self.block(&s.slice)))
+            .collect()
+    }
+
     fn kernel(&self, thunk: &KernelThunk, slices: &[&ShapedSlice]) -> Result<Step> {
         let function = self.program.kernels[thunk.kernel];
         let function = function.ok_or_else(|| refused_too_late("kernel"))?;
@@ -269,6 +300,10 @@ impl Run for Runner<'_> {
                 product.run(self.stream)?;
                 "matrix product"
             }
+            Step::Host(step) => {
+                self.call_host(step)?;
+                "custom-call"
+            }
         };
         if self.pace == Pace::Wait {
             self.stream.wait()?;
@@ -285,6 +320,36 @@ impl Run for Runner<'_> {
 }
 
 impl Runner<'_> {
+    /// Copies operands to the host, calls the function, and copies its results to the device.
+    fn call_host(&self, step: &HostStep) -> Result<()> {
+        let mut operands = Vec::with_capacity(step.operands.len());
+        for (_, block) in &step.operands {
+            let mut bytes = vec![0; block.size];
+            self.stream.copy_out(&mut bytes, block.address)?;
+            operands.push(bytes);
+        }
+        let blocks = step.results.iter();
+        let mut results: Vec<Vec<u8>> = blocks.map(|(_, block)| vec![0; block.size]).collect();
+        let shapes = step.operands.iter().map(|(shape, _)| shape);
+        let result_shapes = step.results.iter().map(|(shape, _)| shape);
+        let mut call = CustomCall {
+            target: &step.target,
+            backend_config: &step.config,
+            operands: shapes.zip(operands.iter().map(Vec::as_slice)).collect(),
+            results: result_shapes
+                .zip(results.iter_mut().map(Vec::as_mut_slice))
+                .collect(),
+        };
+        step.function.run(&mut call, &|tasks, task| {
+            (0..tasks).for_each(task);
+            Ok(())
+        })?;
+        for ((_, block), bytes) in step.results.iter().zip(&results) {
+            self.stream.copy_in(block.address, bytes)?;
+        }
+        Ok(())
+    }
+
     /// The steps of thunks on windows, which are looked up now.
     fn windows(&self, thunk: &WindowsThunk, addresses: &[u64], loops: &[u64]) -> Result<Steps> {
         let mut addresses = addresses.to_vec();

@@ -167,14 +167,14 @@ impl Balance {
 pub fn gehrd<T: Scalar>(a: &mut Matrix<T>, low: usize, high: usize) -> Vec<T> {
     let n = a.rows();
     let mut taus = vec![T::zero(); n.saturating_sub(1)];
-    for i in low..high.min(n.saturating_sub(1)) {
+    for (i, out) in taus.iter_mut().enumerate().take(high).skip(low) {
         let (first, rest) = a.col_mut(i)[i + 1..=high].split_at_mut(1);
         let (beta, tau) = reflect(first[0], rest);
         first[0] = beta;
         let v = vector(rest);
         apply_right(&v, tau, a, 0..high + 1, i + 1);
         apply_left(&v, tau.conj(), a, i + 1, i + 1..n);
-        taus[i] = tau;
+        *out = tau;
     }
     taus
 }

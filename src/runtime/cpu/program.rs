@@ -223,10 +223,8 @@ fn check_provided(thunks: &ThunkSequence, custom_calls: &CustomCalls) -> Result<
     for thunk in thunks.all() {
         let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
         match &thunk.kind {
-            ThunkKind::CustomCall(call) => {
-                if custom_calls.find(call).map_err(at)?.is_none() {
-                    missing.push(call.target.clone());
-                }
+            ThunkKind::CustomCall(call) if custom_calls.find(call).map_err(at)?.is_none() => {
+                missing.push(call.target.clone());
             }
             ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
             ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,

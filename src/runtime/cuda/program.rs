@@ -250,11 +250,12 @@ impl Bound<'_> {
     /// The array leaves of the result.
     ///
     /// # Errors
-    /// `XA8004` when they cannot be copied, `XA9001` when the plan and the signature do not fit,
+    /// `XA8004` when they cannot be copied, `XA8105` when a simulated device finds that nobody wrote
+    /// them, `XA9001` when the plan and the signature do not fit,
     /// which the check rules out.
     pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
         self.program.device.enter()?;
-        binding::outputs(&self.program.signature, |slice| {
+        let outputs = binding::outputs(&self.program.signature, |slice| {
             let memory = match &self.program.allocs[slice.alloc].kind {
                 AllocKind::Constant(constant) => Some(&self.program.constants[constant.index()]),
                 _ => self.memory[slice.alloc.index()].as_ref(),
@@ -265,7 +266,10 @@ impl Bound<'_> {
             self.stream
                 .copy_out(&mut bytes, memory.address() + slice.offset)?;
             Ok(Cow::Owned(bytes))
-        })
+        });
+        // Results that nobody wrote are found when they are copied.
+        self.stream.settle(Ok(()))?;
+        outputs
     }
 }
 

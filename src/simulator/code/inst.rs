@@ -714,8 +714,9 @@ pub enum Op {
     ClusterArrive,
     /// `barrier.cluster.wait`
     ClusterWait,
-    /// A fence between threads; the narrow ones count for nothing.
-    Fence,
+    /// A fence between threads; the narrow ones count for nothing. Whether it is one of the async
+    /// proxy.
+    Fence(bool),
     /// `isspacep`: predicate, address, which space.
     IsSpace(Slot, Slot, Space),
     /// `mapa`: destination, address, rank, whether the address is generic (64 bits) or shared,
@@ -753,6 +754,12 @@ pub enum Op {
     Wmma(Box<WmmaInst>),
     /// `wgmma.mma_async`
     Wgmma(Box<WgmmaInst>),
+    /// `wgmma.fence`
+    WgmmaFence,
+    /// `wgmma.commit_group`
+    WgmmaCommit,
+    /// `wgmma.wait_group n`
+    WgmmaWait(u32),
     /// `tcgen05`
     Tensor5(Box<Tensor5>),
     /// `tensormap.replace`

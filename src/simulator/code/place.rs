@@ -170,6 +170,48 @@ fn intervals(code: &mut [Inst], first: u32, count: usize) -> Vec<Option<(u32, u3
     spans
 }
 
+/// The same spans, longer where a product may still be under way: what happens to its registers
+/// between its issue and its wait must be seen to happen to them.
+fn held(
+    code: &mut [Inst],
+    first: u32,
+    mut spans: Vec<Option<(u32, u32)>>,
+) -> Vec<Option<(u32, u32)>> {
+    let is_product = |inst: &Inst| matches!(inst.op, Op::Wgmma(_));
+    let ends = |inst: &Inst| is_product(inst) || matches!(inst.op, Op::WgmmaWait(_));
+    let (Some(mut low), Some(mut high)) = (
+        code.iter().position(is_product),
+        code.iter().rposition(ends),
+    ) else {
+        return spans;
+    };
+    // A loop goes round with products under way.
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (index, inst) in code.iter().enumerate() {
+            if let Op::Branch(target) = &inst.op {
+                let target = target.wrapping_sub(first) as usize;
+                let around = target <= high && index >= low && target <= index;
+                if around && (target < low || index > high) {
+                    (low, high) = (low.min(target), high.max(index));
+                    changed = true;
+                }
+            }
+        }
+    }
+    for inst in code {
+        if let Op::Wgmma(product) = &inst.op {
+            for reg in product.d.iter().chain(&product.a) {
+                if let Some(Some((from, to))) = spans.get_mut(reg.slot.0 as usize) {
+                    (*from, *to) = ((*from).min(low as u32), (*to).max(high as u32));
+                }
+            }
+        }
+    }
+    spans
+}
+
 /// Gives every register of a function a place from byte `start` on, and writes the places into
 /// the instructions. `classes` says how each register is stored; the first `pinned` of them keep
 /// places of their own. Returns the places too, [`Slot::NONE`] for a register that is not used.
@@ -181,19 +223,31 @@ pub fn place(
     start: u32,
 ) -> (Placed, Vec<Slot>) {
     let spans = intervals(code, first, classes.len());
-    let mut order: Vec<usize> = (0..classes.len()).filter(|i| spans[*i].is_some()).collect();
-    order.sort_by_key(|i| (spans[*i].map_or(0, |s| s.0), *i));
-    let mut places = vec![Slot::NONE; classes.len()];
-    let mut top = start;
-    let mut free: [Vec<u32>; 4] = Default::default();
-    let mut active: std::collections::BTreeSet<(u32, usize)> = std::collections::BTreeSet::new();
-    let (mut now, mut pressure) = (0u32, 0u32);
     let weight = |class: Class| match class {
         Class::Pred => 0,
         Class::W32 => 1,
         Class::W64 => 2,
         Class::W128 => 4,
     };
+    let mut steps = vec![0i64; code.len() + 2];
+    for (span, class) in spans.iter().zip(classes) {
+        if let Some((from, to)) = span {
+            steps[*from as usize] += weight(*class);
+            steps[*to as usize + 1] -= weight(*class);
+        }
+    }
+    let (mut now, mut pressure) = (0, 0);
+    for step in steps {
+        now += step;
+        pressure = pressure.max(now);
+    }
+    let spans = held(code, first, spans);
+    let mut order: Vec<usize> = (0..classes.len()).filter(|i| spans[*i].is_some()).collect();
+    order.sort_by_key(|i| (spans[*i].map_or(0, |s| s.0), *i));
+    let mut places = vec![Slot::NONE; classes.len()];
+    let mut top = start;
+    let mut free: [Vec<u32>; 4] = Default::default();
+    let mut active: std::collections::BTreeSet<(u32, usize)> = std::collections::BTreeSet::new();
     let fresh = |top: &mut u32, class: Class| {
         let bytes = class.bytes().max(4);
         let at = top.next_multiple_of(bytes.min(64));
@@ -212,7 +266,6 @@ pub fn place(
                 break;
             }
             active.remove(&(end, old));
-            now -= weight(classes[old]);
             if old >= pinned {
                 free[classes[old] as usize].push(places[old].0);
             }
@@ -225,8 +278,6 @@ pub fn place(
             };
             places[register] = Slot(at);
         }
-        now += weight(class);
-        pressure = pressure.max(now);
         active.insert((to, register));
     }
     for inst in code.iter_mut() {
@@ -242,7 +293,7 @@ pub fn place(
     }
     let placed = Placed {
         end: top.next_multiple_of(64),
-        pressure,
+        pressure: pressure as u32,
     };
     (placed, places)
 }

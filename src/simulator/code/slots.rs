@@ -200,7 +200,10 @@ impl Op {
             | Self::Nop
             | Self::ClusterArrive
             | Self::ClusterWait
-            | Self::Fence
+            | Self::Fence(_)
+            | Self::WgmmaFence
+            | Self::WgmmaCommit
+            | Self::WgmmaWait(_)
             | Self::CopyCommit
             | Self::CopyWait(_)
             | Self::BulkCommit

@@ -85,6 +85,23 @@ impl Journal {
         keep(lock(kept).entry(stream).or_default());
         true
     }
+    /// Tells a finding.
+    pub(super) fn find(&self, stream: Handle, device: u32, report: &Report) {
+        let value = report_json(device, report);
+        put(self.reports.as_ref(), &value);
+        if self.keep(stream, |records| records.reports.push(value)) {
+            return;
+        }
+        // What has no kernel is told apart by its memory.
+        let name = match &report.allocation {
+            Some(place) if report.kernel.is_empty() => &place.label,
+            _ => &report.kernel,
+        };
+        let place = (report.kind, name.clone(), report.line);
+        if lock(&self.told).places.insert(place) {
+            say(&report.to_string());
+        }
+    }
     /// Tells what came of a launch; an error if it ended before its end.
     pub(super) fn tell(
         &self,
@@ -99,15 +116,7 @@ impl Journal {
             let _ = std::io::stdout().write_all(&outcome.printed);
         }
         for report in outcome.fault.iter().chain(&outcome.reports) {
-            let value = report_json(device, report);
-            put(self.reports.as_ref(), &value);
-            if self.keep(stream, |records| records.reports.push(value)) {
-                continue;
-            }
-            let place = (report.kind, report.kernel.clone(), report.line);
-            if lock(&self.told).places.insert(place) {
-                say(&report.to_string());
-            }
+            self.find(stream, device, report);
         }
         if outcome.suppressed > 0 {
             let value =

@@ -11,6 +11,8 @@
 //! | `XLA_AOT_SIM_STREAMS` | `eager`: a stream's work runs where it is submitted when it can; `threads`: on a thread of the stream | `eager` |
 //! | `XLA_AOT_SIM_MEMORY` | bytes of device memory | the target's |
 //! | `XLA_AOT_SIM_TRACE` | `1`: every call goes to stderr | none |
+//!
+//! An empty text counts as none. What cannot be understood is said on stderr, and `cuInit` refuses.
 
 use std::path::PathBuf;
 
@@ -60,24 +62,24 @@ pub struct Request {
 impl Settings {
     /// Reads the settings through `variable`.
     pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
         let mut complaints = Vec::new();
-        let mut number = |name: &str, default: u64| match variable(name) {
-            None => default,
-            Some(text) => text.trim().parse().unwrap_or_else(|_| {
-                complaints.push(format!("{name}: found `{text}`, wanted a number"));
-                default
-            }),
+        let mut number = |name: &str, least: u64, most: u64| {
+            let text = variable(name)?;
+            let value = text.trim().parse().ok();
+            let value = value.filter(|value| (least..=most).contains(value));
+            if value.is_none() {
+                complaints.push(format!(
+                    "{name}: found `{text}`, wanted a number from {least} to {most}"
+                ));
+            }
+            value
         };
-        let devices = usize::try_from(number("XLA_AOT_SIM_DEVICES", 1)).unwrap_or(usize::MAX);
-        let threads = usize::try_from(number("XLA_AOT_SIM_THREADS", 0)).unwrap_or(0);
-        let memory = Some(number("XLA_AOT_SIM_MEMORY", 0)).filter(|&bytes| bytes > 0);
-        if devices > MOST_DEVICES {
-            complaints.push(format!(
-                "XLA_AOT_SIM_DEVICES: found `{devices}`, wanted at most {MOST_DEVICES}"
-            ));
-        }
+        let devices = number("XLA_AOT_SIM_DEVICES", 0, MOST_DEVICES as u64);
+        let threads = number("XLA_AOT_SIM_THREADS", 0, 1 << 16);
+        let memory = number("XLA_AOT_SIM_MEMORY", 1, 1 << 60);
         let mut options = Options {
-            threads,
+            threads: threads.unwrap_or(0) as usize,
             stats: variable("XLA_AOT_SIM_STATS").is_some(),
             ..Options::default()
         };
@@ -96,7 +98,7 @@ impl Settings {
         };
         Self {
             target: variable("XLA_AOT_SIM_TARGET").unwrap_or_else(|| DEFAULT_TARGET.to_owned()),
-            devices: devices.min(MOST_DEVICES),
+            devices: devices.unwrap_or(1) as usize,
             options,
             stats: variable("XLA_AOT_SIM_STATS").map(PathBuf::from),
             reports: variable("XLA_AOT_SIM_REPORTS").map(PathBuf::from),
@@ -128,7 +130,7 @@ fn checks(text: &str, options: &mut Options, complaints: &mut Vec<String>) {
     options.races = all;
     for word in text.split(',') {
         match word.trim() {
-            "all" | "none" | "bounds" | "" => {}
+            "all" | "none" | "bounds" => {}
             "uninitialized" => options.uninitialized = true,
             "races" => options.races = true,
             other => complaints.push(format!(
@@ -157,8 +159,30 @@ mod tests {
         assert_eq!((settings.devices, settings.eager), (4, true));
         assert!(settings.options.races && !settings.options.uninitialized);
         assert_eq!(settings.complaints.len(), 1);
-        let many = Settings::read(|name| (name == "XLA_AOT_SIM_DEVICES").then(|| "65".to_owned()));
-        assert_eq!(many.devices, MOST_DEVICES);
-        assert!(many.complaints[0].contains("wanted at most 64"));
+    }
+
+    #[test]
+    fn every_odd_value_is_complained_about() {
+        for (name, text) in [
+            ("XLA_AOT_SIM_CHECKS", "race"),
+            ("XLA_AOT_SIM_DEVICES", "-1"),
+            ("XLA_AOT_SIM_DEVICES", "65"),
+            ("XLA_AOT_SIM_THREADS", "two"),
+            ("XLA_AOT_SIM_MEMORY", "0"),
+            ("XLA_AOT_SIM_MEMORY", "4G"),
+            ("XLA_AOT_SIM_STREAMS", "lazy"),
+        ] {
+            let settings = Settings::read(|asked| (asked == name).then(|| text.to_owned()));
+            let [complaint] = &settings.complaints[..] else {
+                panic!("{name}={text}: {:?}", settings.complaints);
+            };
+            assert!(
+                complaint.starts_with(name) && complaint.contains(text),
+                "{complaint}"
+            );
+        }
+        let empty = Settings::read(|_| Some(String::new()));
+        assert_eq!((empty.complaints.len(), empty.devices), (0, 1));
+        assert_eq!(empty.options, Options::default());
     }
 }

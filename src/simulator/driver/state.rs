@@ -167,8 +167,8 @@ fn build(settings: Settings) -> Answer<Driver> {
     for complaint in &complaints {
         say(complaint);
     }
-    // A program that carries the simulator can say what is wrong and stop.
-    if settings.keeps_records && !complaints.is_empty() {
+    // A run with other settings than those asked for would prove nothing.
+    if !complaints.is_empty() {
         return Err(Status::INVALID_VALUE);
     }
     if settings.devices == 0 {
@@ -177,10 +177,14 @@ fn build(settings: Settings) -> Answer<Driver> {
     }
     let target = target::gpu(&settings.target, None).map_err(|diagnostic| {
         say(&format!("XLA_AOT_SIM_TARGET: {diagnostic}"));
-        Status::NO_DEVICE
+        Status::INVALID_VALUE
     })?;
     let Some(spec) = target.gpu().cloned() else {
-        return Err(Status::NO_DEVICE);
+        say(&format!(
+            "XLA_AOT_SIM_TARGET: `{}` is no GPU",
+            settings.target
+        ));
+        return Err(Status::INVALID_VALUE);
     };
     let facts = Facts::of(&spec);
     let memory = settings.memory.unwrap_or(spec.memory_bytes.0);
@@ -309,4 +313,23 @@ pub(super) fn as_callback<T>(call: impl FnOnce() -> T) -> T {
 /// Whether this thread is in such a function.
 pub(super) fn in_callback() -> bool {
     IN_CALLBACK.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_settings_are_refused() {
+        let status = |name: &'static str, text: &'static str| {
+            let settings = Settings::read(|asked| (asked == name).then(|| text.to_owned()));
+            build(settings).err()
+        };
+        let refused = Some(Status::INVALID_VALUE);
+        assert_eq!(status("XLA_AOT_SIM_TARGET", "h101"), refused);
+        assert_eq!(status("XLA_AOT_SIM_CHECKS", "race"), refused);
+        assert_eq!(status("XLA_AOT_SIM_THREADS", "two"), refused);
+        assert_eq!(status("XLA_AOT_SIM_DEVICES", "0"), Some(Status::NO_DEVICE));
+        assert_eq!(status("XLA_AOT_SIM_TARGET", "a100_sxm_80"), None);
+    }
 }

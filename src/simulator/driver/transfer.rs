@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use crate::simulator::driver::abi::Address;
 use crate::simulator::driver::abi::Answer;
+use crate::simulator::driver::abi::Handle;
 use crate::simulator::driver::state::Driver;
 use crate::simulator::driver::status::Status;
 use crate::simulator::driver::types::Copy3d;
 use crate::simulator::driver::types::SetParams;
+use crate::simulator::launch::Report;
+use crate::simulator::launch::ReportKind;
+use crate::simulator::launch::Where;
+use crate::simulator::memory::Kind;
 use crate::simulator::memory::raw;
 
 /// `CU_MEMORYTYPE_HOST`
@@ -183,8 +188,8 @@ impl Transfer {
             }
         }
     }
-    /// Copies.
-    pub(super) fn run(&self, driver: &Driver) -> Answer {
+    /// Copies, as work of a stream.
+    pub(super) fn run(&self, driver: &Driver, stream: Handle) -> Answer {
         let width = self.params.width as u64;
         let mut row = 0_usize;
         // What was there when the copy was made may be gone.
@@ -195,7 +200,15 @@ impl Transfer {
         if self.staged.is_none() && !self.pageable_source {
             check(driver, DEVICE, self.source, extent)?;
         }
+        let mut watches = driver.settings.options.uninitialized;
         self.rows(|from, to| {
+            if watches && self.staged.is_none() && !is_tracked(driver, to) {
+                let found = unwritten(driver, from, width);
+                watches = found.is_none();
+                if let Some((device, report)) = found {
+                    driver.journal.find(stream, device, &report);
+                }
+            }
             match &self.staged {
                 Some(bytes) => {
                     let start = row * self.params.width;
@@ -232,6 +245,41 @@ fn track(driver: &Driver, from: Option<Address>, to: Address, bytes: u64) {
         }
         done += piece;
     }
+}
+
+/// Whether it is known of an address who wrote there.
+fn is_tracked(driver: &Driver, address: Address) -> bool {
+    let allocation = driver.space.find(address);
+    allocation.is_some_and(|allocation| allocation.kind().is_tracked())
+}
+
+/// The report, and its device, of bytes that go to the host though nobody wrote them.
+pub(super) fn unwritten(driver: &Driver, from: Address, bytes: u64) -> Option<(u32, Report)> {
+    let mut at = from;
+    while let Some(source) = driver.space.find(at).filter(|_| at < from + bytes) {
+        let length = (from + bytes).min(source.end()) - at;
+        if let (Kind::Device(device), Some((start, missing))) =
+            (source.kind(), source.gap(at, length))
+        {
+            let offset = start - source.base();
+            let report = Report {
+                message: format!(
+                    "copy of {bytes} bytes to the host, of which {missing} from byte {offset} of {} on are such",
+                    source.label()
+                ),
+                address: Some(start),
+                allocation: Some(Where {
+                    label: source.label().to_owned(),
+                    offset,
+                    length: source.length(),
+                }),
+                ..Report::new(ReportKind::Uninitialized)
+            };
+            return Some((device, report));
+        }
+        at = source.end();
+    }
+    None
 }
 
 /// Bytes from the first to the last one of a side; every row lies between them, and none beyond the

@@ -223,7 +223,9 @@ fn attempt(driver: &'static Driver, stream: &Stream, work: &Work) -> Answer<Prog
     }
     match work {
         Work::Kernel(kernel) => launch::run(driver, stream, kernel)?,
-        Work::Copy(transfer) => transfer.run(driver).map_err(|_| Status::ILLEGAL_ADDRESS)?,
+        Work::Copy(transfer) => transfer
+            .run(driver, stream.handle)
+            .map_err(|_| Status::ILLEGAL_ADDRESS)?,
         Work::Fill(fill) => fill.run(driver).map_err(|_| Status::ILLEGAL_ADDRESS)?,
         Work::Host(params) => call_host(*params),
         Work::Record(event) => event.record().reach(),

@@ -1,12 +1,15 @@
 //! Modules that are loaded, and their kernels.
 
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use crate::base::Result;
 use crate::simulator::code;
 use crate::simulator::launch::Occupancy;
 use crate::simulator::launch::occupancy::occupancy;
 use crate::simulator::memory::AddressSpace;
+use crate::simulator::warp::engine::Touched;
+use crate::simulator::warp::engine::touched;
 use crate::target::GpuSpec;
 
 /// A parameter of a kernel.
@@ -48,6 +51,7 @@ pub struct LoadedModule {
     pub(crate) spec: GpuSpec,
     pub(crate) space: Arc<AddressSpace>,
     entries: Vec<Entry>,
+    touched: OnceLock<Vec<Touched>>,
 }
 
 impl LoadedModule {
@@ -94,7 +98,12 @@ impl LoadedModule {
             spec: spec.clone(),
             space: Arc::clone(space),
             entries,
+            touched: OnceLock::new(),
         })
+    }
+    /// Registers of every instruction, as far as products must be watched.
+    pub(crate) fn touched(&self) -> &[Touched] {
+        self.touched.get_or_init(|| touched(&self.code.code))
     }
     /// The kernel of a name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {

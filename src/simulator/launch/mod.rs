@@ -50,7 +50,7 @@ pub struct Options {
     pub bounds: bool,
     /// Report reads of memory that nobody wrote.
     pub uninitialized: bool,
-    /// Report races in shared memory, and in global memory between blocks.
+    /// Report races in shared and in global memory, and what is used before it is waited for.
     pub races: bool,
     /// Count instructions and traffic.
     pub stats: bool,

@@ -15,8 +15,12 @@ pub enum ReportKind {
     Uninitialized,
     /// Two warps use a byte of shared memory, one writes, and nothing orders them.
     SharedRace,
-    /// Two blocks use a word of global memory, one writes, and nothing orders them.
+    /// Two warps use a word of global memory, one writes, and nothing orders them.
     GlobalRace,
+    /// A register of a product that nobody has waited for.
+    EarlyUse,
+    /// Nothing orders what was written before what an engine reads.
+    MissingFence,
     /// An aligned barrier that a part of a warp came to alone.
     DivergentBarrier,
     /// Every warp waits and nobody can go on.
@@ -46,7 +50,9 @@ impl ReportKind {
             Self::ReadOnly => "write to read-only memory",
             Self::Uninitialized => "read of memory that nobody wrote",
             Self::SharedRace => "race in shared memory",
-            Self::GlobalRace => "race in global memory between blocks",
+            Self::GlobalRace => "race in global memory",
+            Self::EarlyUse => "use before the wait",
+            Self::MissingFence => "missing fence",
             Self::DivergentBarrier => "divergent barrier",
             Self::Deadlock => "deadlock",
             Self::MbarrierPhase => "mbarrier used against its protocol",
@@ -65,6 +71,8 @@ impl ReportKind {
             Self::Uninitialized
                 | Self::SharedRace
                 | Self::GlobalRace
+                | Self::EarlyUse
+                | Self::MissingFence
                 | Self::DivergentBarrier
                 | Self::ShuffleMask
                 | Self::MbarrierPhase
@@ -103,7 +111,7 @@ pub struct Report {
     pub kind: ReportKind,
     /// The facts in words.
     pub message: String,
-    /// The kernel's name.
+    /// The kernel's name; empty for a copy.
     pub kernel: String,
     /// Line of the PTX text, from one; 0 when there is none.
     pub line: u32,
@@ -121,16 +129,36 @@ pub struct Report {
     pub other: Option<Other>,
 }
 
+impl Report {
+    /// A finding of which nothing is known but its kind.
+    pub fn new(kind: ReportKind) -> Self {
+        Self {
+            kind,
+            message: String::new(),
+            kernel: String::new(),
+            line: 0,
+            text: String::new(),
+            block: [0; 3],
+            thread: [0; 3],
+            address: None,
+            allocation: None,
+            other: None,
+        }
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [bx, by, bz] = self.block;
         let [tx, ty, tz] = self.thread;
         write!(f, "{}: {}", self.kind.name(), self.message)?;
-        write!(f, "\n  kernel {}", self.kernel)?;
-        if self.line > 0 {
-            write!(f, ", PTX line {}: {}", self.line, self.text)?;
+        if !self.kernel.is_empty() {
+            write!(f, "\n  kernel {}", self.kernel)?;
+            if self.line > 0 {
+                write!(f, ", PTX line {}: {}", self.line, self.text)?;
+            }
+            write!(f, "\n  block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         }
-        write!(f, "\n  block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
         if let Some(address) = self.address {
             write!(f, "\n  address {address:#x}")?;
         }

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -18,13 +17,16 @@ use crate::simulator::launch::Outcome;
 use crate::simulator::launch::Report;
 use crate::simulator::launch::ReportKind;
 use crate::simulator::launch::Stats;
+use crate::simulator::memory::Clock;
 use crate::simulator::memory::Kind;
 use crate::simulator::memory::Shared;
 use crate::simulator::memory::raw;
 use crate::simulator::memory::raw::Zeroed;
-use crate::simulator::warp::barrier::fresh_clock;
 use crate::simulator::warp::barrier::run_cluster;
+use crate::simulator::warp::engine::Engines;
+use crate::simulator::warp::engine::has_engine;
 use crate::simulator::warp::lanes::File;
+use crate::simulator::warp::order;
 use crate::simulator::warp::shadow::GlobalShadow;
 use crate::simulator::warp::state::BARRIERS;
 use crate::simulator::warp::state::Block;
@@ -40,8 +42,6 @@ use crate::simulator::warp::worker::Worker;
 
 /// Instructions of a cluster before another one may begin beside it.
 const SLICE: u64 = 4_000_000;
-/// Most clusters that one host thread has begun and not ended.
-const MOST_OPEN: usize = 4096;
 
 /// Numbers launches.
 static LAUNCHES: AtomicU64 = AtomicU64::new(1);
@@ -66,8 +66,8 @@ fn refuse(module: &LoadedModule, entry: &Entry, launch: &Launch) -> Option<Strin
         && required != launch.block
     {
         return Some(format!(
-            "a block of {:?} threads, the kernel requires {required:?}",
-            launch.block
+            "asked for a block of {bx} x {by} x {bz} threads, the kernel requires {} x {} x {}",
+            required[0], required[1], required[2]
         ));
     }
     if threads > u64::from(entry.max_threads) {
@@ -113,16 +113,9 @@ fn refuse(module: &LoadedModule, entry: &Entry, launch: &Launch) -> Option<Strin
 fn failed(entry: &Entry, kind: ReportKind, message: String) -> Outcome {
     Outcome {
         fault: Some(Report {
-            kind,
             message,
             kernel: entry.name.clone(),
-            line: 0,
-            text: String::new(),
-            block: [0; 3],
-            thread: [0; 3],
-            address: None,
-            allocation: None,
-            other: None,
+            ..Report::new(kind)
         }),
         ..Outcome::default()
     }
@@ -138,6 +131,18 @@ impl Drop for Params<'_> {
     fn drop(&mut self) {
         self.module.space.remove(self.base);
     }
+}
+
+/// Most clusters that one host thread has begun and not ended: as many as the device runs at once.
+/// Blocks of a cooperative launch wait for each other, so they must all have begun.
+fn most_open(module: &LoadedModule, entry: &Entry, launch: &Launch) -> usize {
+    if launch.cooperative {
+        return usize::MAX;
+    }
+    let threads: u32 = launch.block.iter().product();
+    let occupancy = module.occupancy(entry, threads, launch.dynamic_shared);
+    let blocks = occupancy.blocks.max(1) as usize * module.spec.cores.max(1) as usize;
+    blocks.div_ceil(launch.cluster.iter().product::<u32>().max(1) as usize)
 }
 
 /// Runs a grid of `entry`, a kernel of `module`, to its end.
@@ -165,11 +170,13 @@ pub fn launch(module: &LoadedModule, entry: &Entry, launch: &Launch, options: &O
     let clusters: [u32; 3] = std::array::from_fn(|i| launch.grid[i] / launch.cluster[i]);
     let blocks: u64 = launch.grid.iter().map(|n| u64::from(*n)).product();
     let count: u64 = clusters.iter().map(|n| u64::from(*n)).product();
-    let shadow = if options.races && blocks > 1 {
+    let threads: u32 = launch.block.iter().product();
+    let shadow = if options.races && (blocks > 1 || threads > 32) {
         GlobalShadow::new(snapshot.len(), blocks)
     } else {
         None
     };
+    let engines = options.races && module.code.code.iter().any(|inst| has_engine(&inst.op));
     let grid = Grid {
         module: &module.code,
         function,
@@ -180,8 +187,11 @@ pub fn launch(module: &LoadedModule, entry: &Entry, launch: &Launch, options: &O
         cores: module.spec.cores,
         shadow,
         stop: AtomicBool::new(false),
-        time: AtomicU32::new(1),
+        time: AtomicU64::new(1),
         id: LAUNCHES.fetch_add(1, Ordering::Relaxed),
+        engines,
+        most_open: most_open(module, entry, launch),
+        touched: if engines { module.touched() } else { &[] },
     };
     let next = AtomicU64::new(0);
     let host = std::thread::available_parallelism().map_or(1, usize::from);
@@ -274,7 +284,7 @@ fn work(grid: &Grid<'_>, next: &AtomicU64, count: u64) -> Part {
         if worker.is_stopped() {
             break;
         }
-        let wants_more = open.is_empty() || open.len() < MOST_OPEN;
+        let wants_more = open.is_empty() || open.len() < grid.most_open;
         let number = if wants_more {
             next.fetch_add(1, Ordering::Relaxed)
         } else {
@@ -352,6 +362,7 @@ fn begin(grid: &Grid<'_>, number: u64, spare: &mut Vec<Warp>) -> Option<Cluster>
     Some(Cluster {
         number,
         id,
+        mates: blocks.iter().map(|block| block.number).collect(),
         blocks,
         barrier: ClusterBarrier {
             arrived: vec![0; total],
@@ -361,6 +372,7 @@ fn begin(grid: &Grid<'_>, number: u64, spare: &mut Vec<Warp>) -> Option<Cluster>
         transfers: Vec::new(),
         releases: std::collections::BTreeMap::new(),
         warps_per_block: warps as usize,
+        progress: 0,
     })
 }
 
@@ -382,6 +394,7 @@ fn block(
     };
     let shared = own + grid.launch.dynamic_shared;
     let options = grid.options;
+    let races = options.races && (total > 1 || grid.engines);
     let local_bytes = function.local.next_multiple_of(16);
     let local = u64::from(local_bytes) * u64::from(warps) * 32;
     let mut list = Vec::with_capacity(warps as usize);
@@ -393,7 +406,7 @@ fn block(
         ctaid,
         number: x + gx * (y + gy * z),
         rank,
-        shared: Shared::new(shared, options.uninitialized, options.races && total > 1)?,
+        shared: Shared::new(shared, options.uninitialized, races)?,
         local: Zeroed::new(local.max(16), 16)?,
         local_bytes,
         warps: list,
@@ -430,6 +443,12 @@ fn warp(grid: &Grid<'_>, id: u32, me: usize, total: usize, spare: &mut Vec<Warp>
         Some(warp) => warp.file,
         None => File::new(grid.function.register_bytes, &grid.module.constants)?,
     };
+    // Each warp has seen itself begin.
+    let mut clock = Clock::default();
+    if grid.options.races {
+        clock = Clock::new(total, grid.engines);
+        order::tick(grid, &mut clock, me);
+    }
     Some(Warp {
         file,
         fragments: vec![Fragment {
@@ -447,14 +466,11 @@ fn warp(grid: &Grid<'_>, id: u32, me: usize, total: usize, spare: &mut Vec<Warp>
         tid,
         stack: [grid.function.local; 32],
         executed: 0,
-        clock: if grid.options.races {
-            fresh_clock(total, me)
-        } else {
-            Default::default()
-        },
+        clock,
         copies: Vec::new(),
         copy_group: [0; 32],
         bulk_group: [0; 32],
+        engines: Engines::default(),
         yielded: false,
     })
 }

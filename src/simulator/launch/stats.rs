@@ -147,10 +147,7 @@ impl Stats {
             _ => 1024.0,
         };
         // Data-centre parts have one f64 unit for two f32 units, the others one for 64.
-        let fast_double = matches!(
-            (spec.capability.major, spec.capability.minor),
-            (6..=10, 0) | (10, 3)
-        );
+        let fast_double = matches!((spec.capability.major, spec.capability.minor), (6..=10, 0));
         let double_units = if fast_double {
             units / 2.0
         } else {

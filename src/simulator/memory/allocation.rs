@@ -92,4 +92,11 @@ impl Allocation {
             .as_ref()
             .is_none_or(|written| written.all(address.wrapping_sub(self.base), length))
     }
+    /// The first of those bytes that nobody wrote, as far as that is known: where, and how many
+    /// follow each other.
+    pub fn gap(&self, address: u64, length: u64) -> Option<(u64, u64)> {
+        let written = self.written.as_ref()?;
+        let (start, bytes) = written.gap(address.wrapping_sub(self.base), length)?;
+        Some((self.base + start, bytes))
+    }
 }

@@ -5,6 +5,7 @@
 //! memory lie in [`window`]s that no host address reaches.
 
 pub mod allocation;
+pub mod clock;
 pub mod raw;
 pub mod shared;
 pub mod space;
@@ -13,7 +14,10 @@ pub mod written;
 
 pub use allocation::Allocation;
 pub use allocation::Kind;
-pub use shared::Clock;
+pub use clock::Clock;
+pub use clock::Engine;
+pub use shared::By;
+pub use shared::Conflict;
 pub use shared::Shared;
 pub use space::AddressSpace;
 pub use space::Snapshot;

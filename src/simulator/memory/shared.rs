@@ -1,64 +1,34 @@
 //! The shared memory of one block, and what is known of its bytes.
 //!
-//! Races are found with vector clocks: each warp counts its own releases, and knows of every other
-//! warp up to which count it has seen. Two accesses are ordered when the later one's warp has seen
-//! the count at which the earlier one was made.
+//! Races are found with the clocks of [`Clock`].
 
+use crate::simulator::memory::Clock;
 use crate::simulator::memory::raw::Zeroed;
-
-/// What one warp has seen of every warp of its cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Clock(pub Vec<u32>);
-
-impl Clock {
-    /// A clock of `warps` warps that have all seen nothing.
-    pub fn new(warps: usize) -> Self {
-        Self(vec![0; warps])
-    }
-    /// Takes over what `other` has seen.
-    pub fn join(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine = (*mine).max(*theirs);
-        }
-    }
-    /// Counts one release of warp `warp`.
-    pub fn tick(&mut self, warp: usize) {
-        if let Some(count) = self.0.get_mut(warp) {
-            *count += 1;
-        }
-    }
-    fn seen(&self, warp: u16) -> u32 {
-        self.0.get(usize::from(warp)).copied().unwrap_or(0)
-    }
-}
 
 const NOBODY: u16 = u16::MAX;
 
-/// One access to a word: by which warp, when, where in the text, and to which of its bytes.
+/// One access to a word: by which party, when, where in the text, and to which of its bytes.
 #[derive(Clone, Copy)]
 struct Access {
     clock: u32,
     line: u32,
-    warp: u16,
+    party: u16,
     bytes: u8,
 }
 
 const NONE: Access = Access {
     clock: 0,
     line: 0,
-    warp: NOBODY,
+    party: NOBODY,
     bytes: 0,
 };
 
 impl Access {
-    fn races(&self, bytes: u8, warp: u16, clock: &Clock) -> bool {
-        self.warp != NOBODY
-            && self.warp != warp
+    fn races(&self, bytes: u8, by: &By<'_>) -> bool {
+        self.party != NOBODY
+            && self.party != by.party
             && self.bytes & bytes != 0
-            && clock.seen(self.warp) < self.clock
+            && by.clock.seen(self.party) < self.clock
     }
 }
 
@@ -68,15 +38,35 @@ struct Cell {
     reads: [Access; 2],
 }
 
+/// Who accesses.
+pub struct By<'a> {
+    /// The party: a warp, or an engine of one.
+    pub party: u16,
+    /// Its count.
+    pub count: u32,
+    /// What the warp has seen.
+    pub clock: &'a Clock,
+    /// The PTX line.
+    pub line: u32,
+    /// Whether it reads through the async proxy.
+    pub proxy: bool,
+}
+
 /// The earlier side of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Its warp within the cluster.
-    pub warp: u32,
+    /// Its party.
+    pub party: u16,
     /// Its PTX line.
     pub line: u32,
     /// Whether it wrote.
     pub write: bool,
+    /// It is ordered, but the async proxy does not see it.
+    pub proxy: bool,
+    /// Where the words begin that both used.
+    pub offset: u32,
+    /// How many bytes of them follow each other.
+    pub length: u32,
 }
 
 /// The shared memory of one block.
@@ -165,20 +155,10 @@ impl Shared {
         })
     }
 
-    /// Notes an access of warp `warp`, whose clock is `clock`, to bytes that lie within; gives the
-    /// earlier access that nothing orders before it, if there is one. Atomics neither conflict
-    /// with each other nor are noted.
-    pub fn note(
-        &mut self,
-        offset: u32,
-        length: u32,
-        write: bool,
-        warp: u16,
-        clock: &Clock,
-        line: u32,
-    ) -> Option<Conflict> {
-        let mut found = None;
-        let now = clock.seen(warp);
+    /// Notes an access to bytes that lie within; gives the earlier access that nothing orders
+    /// before it, if there is one. Atomics neither conflict with each other nor are noted.
+    pub fn note(&mut self, offset: u32, length: u32, write: bool, by: &By<'_>) -> Option<Conflict> {
+        let mut found: Option<Conflict> = None;
         let (from, to) = (offset, offset.saturating_add(length));
         for index in from / 4..to.div_ceil(4) {
             let low = from.saturating_sub(index * 4).min(4);
@@ -187,48 +167,56 @@ impl Shared {
             let Some(cell) = self.cells.get_mut(index as usize) else {
                 continue;
             };
-            let conflict = |access: &Access, write| Conflict {
-                warp: u32::from(access.warp),
-                line: access.line,
-                write,
-            };
-            if found.is_none() && cell.write.races(bytes, warp, clock) {
-                found = Some(conflict(&cell.write, true));
-            }
-            let access = Access {
-                clock: now,
-                line,
-                warp,
-                bytes,
-            };
-            if write {
-                for read in &cell.reads {
-                    if found.is_none() && read.races(bytes, warp, clock) {
-                        found = Some(conflict(read, false));
+            let mut hit = |access: &Access, write, proxy| match &mut found {
+                None => {
+                    found = Some(Conflict {
+                        party: access.party,
+                        line: access.line,
+                        write,
+                        proxy,
+                        offset: index * 4 + low,
+                        length: high - low,
+                    });
+                }
+                Some(first) => {
+                    let follows = first.offset + first.length == index * 4 + low;
+                    if follows && (first.party, first.write) == (access.party, write) {
+                        first.length += high - low;
                     }
                 }
+            };
+            let last = cell.write;
+            if last.races(bytes, by) {
+                hit(&last, true, false);
+            } else if by.proxy
+                && !write
+                && last.party != NOBODY
+                && last.bytes & bytes != 0
+                && !by.clock.proxy_sees(last.party, last.clock)
+            {
+                hit(&last, true, true);
+            } else if write && let Some(read) = cell.reads.iter().find(|r| r.races(bytes, by)) {
+                hit(read, false, false);
+            }
+            let access = Access {
+                clock: by.count,
+                line: by.line,
+                party: by.party,
+                bytes,
+            };
+            let is_mine = |a: &Access| a.party == by.party || a.party == NOBODY;
+            if write {
                 merge(&mut cell.write, access);
-            } else if cell.reads[0].warp == warp || cell.reads[0].warp == NOBODY {
-                merge(&mut cell.reads[0], access);
-            } else if cell.reads[1].warp == warp || cell.reads[1].warp == NOBODY {
-                merge(&mut cell.reads[1], access);
+            } else if let Some(mine) = cell.reads.iter_mut().find(|a| is_mine(a)) {
+                merge(mine, access);
             } else {
                 // The older of the two makes room.
-                let older = usize::from(clock.seen(cell.reads[0].warp) < cell.reads[0].clock);
+                let first = &cell.reads[0];
+                let older = usize::from(by.clock.seen(first.party) < first.clock);
                 cell.reads[older] = access;
             }
         }
         found
-    }
-    /// Forgets who used those bytes: an engine of its own wrote them, ordered by its own means.
-    pub fn forget(&mut self, offset: u32, length: u32) {
-        let (from, to) = (offset, offset.saturating_add(length));
-        for index in from / 4..to.div_ceil(4) {
-            if let Some(cell) = self.cells.get_mut(index as usize) {
-                cell.write = NONE;
-                cell.reads = [NONE; 2];
-            }
-        }
     }
 }
 
@@ -242,7 +230,7 @@ fn mask(index: u32, from: u32, to: u32) -> u64 {
 }
 
 fn merge(cell: &mut Access, access: Access) {
-    let same = cell.warp == access.warp && cell.clock == access.clock;
+    let same = cell.party == access.party && cell.clock == access.clock;
     let bytes = if same { cell.bytes } else { 0 };
     *cell = access;
     cell.bytes |= bytes;

@@ -34,3 +34,9 @@ pub fn place(address: u64) -> Place {
         _ => Place::Global,
     }
 }
+
+/// The generic address of a byte of shared memory, as block `own` of the cluster has it.
+pub fn shared(rank: usize, offset: u32, own: usize) -> u64 {
+    let field = if rank == own { 0 } else { rank as u64 + 1 };
+    SHARED | field << RANK_SHIFT | u64::from(offset)
+}

@@ -59,6 +59,29 @@ impl Written {
             self.word(index).load(Ordering::Relaxed) & mask == mask
         })
     }
+    /// The first bytes of `from..from + length` that were not written: where, and how many follow
+    /// each other.
+    pub fn gap(&self, from: u64, length: u64) -> Option<(u64, u64)> {
+        let to = from.saturating_add(length).min(self.length);
+        let start = self.next(from, to, false)?;
+        let end = self.next(start, to, true).unwrap_or(to);
+        Some((start, end - start))
+    }
+    /// The first byte of `from..to` that was written, or was not.
+    fn next(&self, from: u64, to: u64, written: bool) -> Option<u64> {
+        let mut at = from;
+        while at < to {
+            let word = self.word(at / 64).load(Ordering::Relaxed);
+            let wanted = if written { word } else { !word };
+            let rest = wanted >> (at % 64);
+            if rest != 0 {
+                let found = at + u64::from(rest.trailing_zeros());
+                return (found < to).then_some(found);
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        None
+    }
     /// Copies the bits of `length` bytes at `from` in `source` to `to`.
     pub fn copy(&self, to: u64, source: &Written, from: u64, length: u64) {
         let mut done = 0;
@@ -77,5 +100,24 @@ impl Written {
             };
             done += step;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_found_across_words() {
+        let written = Written::new(300).expect("memory");
+        assert_eq!(written.gap(10, 100), Some((10, 100)));
+        written.set(0, 130, true);
+        written.set(200, 100, true);
+        assert_eq!(written.gap(0, 300), Some((130, 70)));
+        assert_eq!(written.gap(0, 140), Some((130, 10)));
+        assert_eq!(written.gap(0, 130), None);
+        assert_eq!(written.gap(200, 1000), None);
+        written.set(64, 64, false);
+        assert_eq!(written.gap(3, 190), Some((64, 64)));
     }
 }

@@ -1,15 +1,11 @@
-//! `atom` and `red`, and what orders accesses.
+//! `atom` and `red`.
 
-use std::sync::atomic::Ordering;
-
-use crate::simulator::code::Address;
 use crate::simulator::code::Atomic;
 use crate::simulator::code::AtomicOp;
 use crate::simulator::code::AtomicType;
 use crate::simulator::code::Order;
 use crate::simulator::code::Space;
 use crate::simulator::memory::raw;
-use crate::simulator::memory::window;
 use crate::simulator::number::float16;
 use crate::simulator::number::float16::BF16;
 use crate::simulator::number::float16::F16;
@@ -173,85 +169,6 @@ impl Exec<'_, '_> {
                 let bits = if value & 1 != 0 { mask } else { 0 };
                 self.warp.file.set_predicate(slot, mask, bits);
             }
-        }
-    }
-
-    /// The warp's number within the cluster.
-    pub fn warp_number(&self) -> usize {
-        self.cluster.warp_number(self.block, self.warp.id)
-    }
-
-    /// The key of a memory place that orders accesses.
-    fn order_key(&self, address: &Address, lane: usize) -> (u32, u32) {
-        let at = self.address_of_lane(address, lane);
-        let shared = match (address.space, window::place(at)) {
-            (Space::Shared, _) => Some(at),
-            (_, window::Place::Shared(offset)) => Some(u64::from(offset)),
-            _ => None,
-        };
-        match shared.and_then(|at| self.shared_place(at, 1)) {
-            Some((rank, offset)) => (rank as u32, offset),
-            None => (u32::MAX, at as u32),
-        }
-    }
-
-    /// What the warp did so far is seen by who reads the place after.
-    pub fn release_at(&mut self, address: &Address) {
-        if !self.worker.grid.options.races {
-            return;
-        }
-        let mut last = None;
-        for lane in self.lanes() {
-            let key = self.order_key(address, lane);
-            if last != Some(key) {
-                let clock = self.cluster.releases.entry(key).or_default();
-                clock.join(&self.warp.clock);
-                last = Some(key);
-            }
-        }
-        let me = self.warp_number();
-        self.warp.clock.tick(me);
-        self.release_global();
-    }
-
-    /// The warp sees what others did before they released through the place.
-    pub fn acquire_at(&mut self, address: &Address) {
-        if !self.worker.grid.options.races {
-            return;
-        }
-        let mut last = None;
-        for lane in self.lanes() {
-            let key = self.order_key(address, lane);
-            if last != Some(key) {
-                if let Some(clock) = self.cluster.releases.get(&key) {
-                    self.warp.clock.join(clock);
-                }
-                last = Some(key);
-            }
-        }
-        let grid = self.worker.grid;
-        if grid.shadow.is_some() {
-            let now = grid.time.fetch_add(1, Ordering::Relaxed) + 1;
-            self.cluster.blocks[self.block].acquired = now;
-        }
-    }
-
-    fn release_global(&mut self) {
-        let grid = self.worker.grid;
-        if let Some(shadow) = &grid.shadow {
-            let now = grid.time.fetch_add(1, Ordering::Relaxed) + 1;
-            let block = &mut self.cluster.blocks[self.block];
-            block.released = now;
-            shadow.release(block.number, now);
-        }
-    }
-
-    /// A fence: atomics and strong accesses order by themselves here, so there is nothing to do
-    /// but for what went before.
-    pub fn fence(&mut self) {
-        if self.worker.grid.options.races {
-            let me = self.warp_number();
-            self.warp.clock.tick(me);
         }
     }
 }

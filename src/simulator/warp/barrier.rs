@@ -4,9 +4,9 @@ use crate::simulator::code::Barrier;
 use crate::simulator::code::BarrierKind;
 use crate::simulator::code::Op;
 use crate::simulator::launch::ReportKind;
-use crate::simulator::memory::Clock;
 use crate::simulator::warp::exec::Exec;
 use crate::simulator::warp::exec::Flow;
+use crate::simulator::warp::order;
 use crate::simulator::warp::state::BARRIERS;
 use crate::simulator::warp::state::BlockBarrier;
 use crate::simulator::warp::state::Cluster;
@@ -52,8 +52,8 @@ impl Exec<'_, '_> {
             )));
         }
         let warps = self.cluster.warps_per_block;
-        let me = self.warp_number();
         let live = self.warp.live;
+        self.settle_clock();
         let predicate = if b.p.is_some() {
             let p = self.warp.file.predicate(b.p);
             (if b.negated { !p } else { p }) & self.mask
@@ -78,7 +78,8 @@ impl Exec<'_, '_> {
         barrier.count += predicate.count_ones();
         barrier.all &= predicate == self.mask;
         barrier.any |= predicate != 0;
-        self.warp.clock.tick(me);
+        self.cluster.progress += 1;
+        self.tick();
         if differs {
             let message = format!("barrier {id} is waited at for {count} and {expected} threads");
             self.note(self.report(ReportKind::DivergentBarrier, lane, message));
@@ -87,7 +88,9 @@ impl Exec<'_, '_> {
             self.note(self.report(ReportKind::DivergentBarrier, lane, message));
         }
         if b.kind == BarrierKind::Arrive {
-            return Ok(Flow::Next);
+            // Others have their turn first, so that a barrier that is complete begins anew before
+            // the warp comes again.
+            return Ok(Flow::Yield);
         }
         self.cur.wait = Wait::Barrier(id);
         Ok(Flow::Choose)
@@ -96,10 +99,11 @@ impl Exec<'_, '_> {
     /// `barrier.cluster.arrive`
     pub fn cluster_arrive(&mut self) -> Result<Flow, Fault> {
         let me = self.warp_number();
+        self.settle_clock();
         let barrier = &mut self.cluster.barrier;
         barrier.arrived[me] |= self.mask;
         barrier.clock.join(&self.warp.clock);
-        self.warp.clock.tick(me);
+        self.tick();
         Ok(Flow::Next)
     }
 
@@ -186,7 +190,7 @@ fn settle_block(worker: &Worker<'_>, cluster: &mut Cluster, rank: usize) {
 }
 
 /// Lets warps go whose cluster barrier is complete.
-fn settle_cluster(cluster: &mut Cluster) {
+fn settle_cluster(worker: &Worker<'_>, cluster: &mut Cluster) {
     let per_block = cluster.warps_per_block;
     let barrier = &mut cluster.barrier;
     if barrier.arrived.iter().any(|came| *came != 0) {
@@ -201,25 +205,28 @@ fn settle_cluster(cluster: &mut Cluster) {
             for (passed, came) in barrier.passed.iter_mut().zip(&mut barrier.arrived) {
                 *passed |= std::mem::take(came);
             }
+            barrier.seen = std::mem::take(&mut barrier.clock);
         }
     }
     for (rank, block) in cluster.blocks.iter_mut().enumerate() {
         for warp in block.warps.iter_mut().flatten() {
-            let passed = &mut barrier.passed[rank * per_block + warp.id as usize];
+            let me = rank * per_block + warp.id as usize;
+            let passed = &mut barrier.passed[me];
             for fragment in &mut warp.fragments {
                 if fragment.wait == Wait::Cluster && fragment.mask & !*passed == 0 {
                     *passed &= !fragment.mask;
                     fragment.wait = Wait::Ready;
                     fragment.pc += 1;
-                    warp.clock.join(&barrier.clock);
+                    warp.clock.join(&barrier.seen);
+                    order::tick(worker.grid, &mut warp.clock, me);
                 }
             }
         }
     }
 }
 
-/// Rounds in which every warp only asks whether a barrier object's phase is over, before that counts
-/// as a deadlock.
+/// Rounds in which every warp only asks whether a barrier object's phase is over, and none gets on,
+/// before that counts as a deadlock.
 const IDLE_ROUNDS: u32 = 1000;
 
 /// Runs a warp of a cluster; says how many instructions, and whether it only waits.
@@ -271,6 +278,7 @@ pub fn run_cluster(
     let mut spent = 0;
     let mut idle = 0;
     loop {
+        let before = cluster.progress;
         let mut moved = false;
         let mut worked = false;
         for block in 0..cluster.blocks.len() {
@@ -286,7 +294,7 @@ pub fn run_cluster(
             }
             settle_block(worker, cluster, block);
         }
-        settle_cluster(cluster);
+        settle_cluster(worker, cluster);
         if cluster.is_done() {
             transfer::finish(worker, cluster)?;
             return Ok(true);
@@ -302,6 +310,7 @@ pub fn run_cluster(
         if !moved && !anybody && !force(cluster) {
             return Err(stuck(worker, cluster));
         }
+        let worked = worked || cluster.progress != before;
         idle = if worked { 0 } else { idle + 1 };
         if idle > IDLE_ROUNDS {
             return Err(stuck(worker, cluster));
@@ -370,11 +379,4 @@ fn stuck(worker: &Worker<'_>, cluster: &Cluster) -> Fault {
     }
     report.message = message;
     Box::new(report)
-}
-
-/// Clocks of a fresh cluster: each warp has seen itself begin.
-pub fn fresh_clock(warps: usize, me: usize) -> Clock {
-    let mut clock = Clock::new(warps);
-    clock.tick(me);
-    clock
 }

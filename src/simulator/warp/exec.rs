@@ -61,16 +61,13 @@ impl<'g> Exec<'_, 'g> {
         let grid = self.worker.grid;
         let lane = lane.min(31);
         Report {
-            kind,
             message,
             kernel: grid.function.name.clone(),
             line,
             text: grid.module.line(line).to_owned(),
             block: self.cluster.blocks[self.block].ctaid,
             thread: [0, 1, 2].map(|axis| self.warp.tid[axis][lane]),
-            address: None,
-            allocation: None,
-            other: None,
+            ..Report::new(kind)
         }
     }
 
@@ -161,6 +158,7 @@ impl<'g> Exec<'_, 'g> {
         let mut circles = 0u32;
         let counting = self.worker.counting;
         let mut executed = self.warp.executed;
+        let mut watches = self.warp.engines.watches();
         loop {
             let inst = &code[pc as usize];
             let mut mask = self.cur.mask;
@@ -173,6 +171,11 @@ impl<'g> Exec<'_, 'g> {
                 let count = &mut self.worker.counts[pc as usize];
                 count[0] += 1;
                 count[1] += u64::from(mask.count_ones());
+            }
+            if watches && mask != 0 {
+                self.cur.pc = pc;
+                self.mask = mask;
+                self.watch();
             }
             match &inst.op {
                 Op::Alu(run, args) => {
@@ -214,7 +217,9 @@ impl<'g> Exec<'_, 'g> {
                     if mask == 0 {
                         pc += 1;
                     } else {
-                        match self.step(inst)? {
+                        let flow = self.step(inst)?;
+                        watches = self.warp.engines.watches();
+                        match flow {
                             Flow::Next => {
                                 self.cur.go = false;
                                 pc += 1;
@@ -269,8 +274,8 @@ impl<'g> Exec<'_, 'g> {
                 let report = self.report(ReportKind::Trap, self.first_lane(), "trap".to_owned());
                 Err(Box::new(report))
             }
-            Op::Fence => {
-                self.fence();
+            Op::Fence(proxy) => {
+                self.fence(*proxy);
                 Ok(Flow::Next)
             }
             Op::ClusterArrive => self.cluster_arrive(),
@@ -307,6 +312,18 @@ impl<'g> Exec<'_, 'g> {
             Op::MoveMatrix(d, a) => self.move_matrix(*d, *a),
             Op::Wmma(w) => self.wmma(w),
             Op::Wgmma(w) => self.wgmma(w),
+            Op::WgmmaFence => {
+                self.product_fence();
+                Ok(Flow::Next)
+            }
+            Op::WgmmaCommit => {
+                self.product_commit();
+                Ok(Flow::Next)
+            }
+            Op::WgmmaWait(count) => {
+                self.product_wait(*count);
+                Ok(Flow::Next)
+            }
             Op::Tensor5(op) => self.tensor5(op),
             Op::MapReplace(m) => self.map_replace(m),
             Op::MapCopy(both) => self.map_copy(&both.0, &both.1),

@@ -10,6 +10,7 @@ use crate::simulator::code::Reg;
 use crate::simulator::code::WgmmaInst;
 use crate::simulator::code::WmmaInst;
 use crate::simulator::launch::ReportKind;
+use crate::simulator::memory::Engine;
 use crate::simulator::memory::raw;
 use crate::simulator::memory::window;
 use crate::simulator::tensor;
@@ -243,7 +244,8 @@ impl Exec<'_, '_> {
         Ok(Flow::Next)
     }
 
-    /// `wgmma.mma_async`: each warp of the four makes its own rows, at once.
+    /// `wgmma.mma_async`: each warp of the four makes its own rows, at once. Until it is waited for
+    /// nobody may use what it uses.
     pub fn wgmma(&mut self, inst: &WgmmaInst) -> Result<Flow, Fault> {
         if let Some(flow) = self.whole("wgmma") {
             return Ok(flow);
@@ -277,6 +279,7 @@ impl Exec<'_, '_> {
         } else {
             tensor::WgmmaA::Registers(&a)
         };
+        let ticket = self.product_begins(&inst.d, &inst.a);
         let shared = &self.cluster.blocks[self.block].shared;
         if shared.tracks_written() || shared.tracks_races() {
             let mut touched = Vec::new();
@@ -285,7 +288,8 @@ impl Exec<'_, '_> {
             let size = shared.size();
             for (at, bytes) in touched {
                 if u64::from(at) + u64::from(bytes) <= u64::from(size) {
-                    self.note_shared(self.block, at, bytes, Usage::Read, lane);
+                    let (work, place) = ((Engine::Product, ticket), (self.block, at));
+                    self.note_engine(work, place, bytes, false, lane);
                 }
             }
         }

@@ -69,7 +69,9 @@ impl Exec<'_, '_> {
     /// A fault or a note about a barrier object.
     fn misuse(&mut self, lane: usize, address: u64, message: String) {
         let mut report = self.report(ReportKind::MbarrierPhase, lane, message);
-        report.address = Some(window::SHARED + (address & 0xffff_ffff));
+        let address = window::SHARED + (address & 0xffff_ffff);
+        report.address = Some(address);
+        report.allocation = self.whereabouts(address);
         self.note(report);
     }
 
@@ -96,6 +98,7 @@ impl Exec<'_, '_> {
         if m.kind != MbarrierKind::Init {
             self.release_at(&m.address);
         }
+        self.cluster.progress += 1;
         for lane in self.lanes() {
             let host = reach.host[lane];
             let bits = raw::get::<u64>(host);

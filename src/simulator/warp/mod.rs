@@ -13,6 +13,8 @@ pub mod access;
 pub mod resolve;
 pub mod shadow;
 pub mod atomic;
+pub mod order;
+pub mod engine;
 pub mod collective;
 pub mod special;
 pub mod call;

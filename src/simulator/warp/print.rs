@@ -10,12 +10,15 @@ use crate::simulator::warp::worker::Fault;
 /// Longest text that is read from a program.
 const MOST_TEXT: usize = 4096;
 
+/// Most bytes that one host thread of a launch keeps of what is printed.
+const MOST_PRINTED: usize = 64 << 20;
+
 impl Exec<'_, '_> {
     /// A text that ends with zero, at a generic address.
     fn text_at(&mut self, address: u64, lane: usize) -> Result<Vec<u8>, Fault> {
         let mut text = Vec::new();
         while text.len() < MOST_TEXT {
-            let byte = self.generic_load(address + text.len() as u64, 1, lane)? as u8;
+            let byte = self.generic_load(address.wrapping_add(text.len() as u64), 1, lane)? as u8;
             if byte == 0 {
                 break;
             }
@@ -34,11 +37,17 @@ impl Exec<'_, '_> {
                     let format = self.text_at(format, lane)?;
                     let text = self.formatted(&format, values, lane)?;
                     let block = self.cluster.blocks[self.block].number;
-                    match self.worker.printed.last_mut() {
-                        Some((number, printed)) if *number == block => printed.extend(text),
-                        _ => self.worker.printed.push((block, text)),
+                    // A full buffer takes no more, and the call says so.
+                    let mut result = u64::MAX;
+                    if self.worker.printed_bytes + text.len() <= MOST_PRINTED {
+                        self.worker.printed_bytes += text.len();
+                        result = 0;
+                        match self.worker.printed.last_mut() {
+                            Some((number, printed)) if *number == block => printed.extend(text),
+                            _ => self.worker.printed.push((block, text)),
+                        }
                     }
-                    self.give(call, lane, 0);
+                    self.give(call, lane, result);
                 }
                 Builtin::AssertFail => {
                     let message = self.argument(call, 0, lane);
@@ -165,8 +174,9 @@ impl Exec<'_, '_> {
     }
 
     fn next_value(&mut self, at: &mut u64, size: u32, lane: usize) -> Result<u64, Fault> {
-        let address = at.next_multiple_of(u64::from(size));
-        *at = address + u64::from(size);
+        let address = at.wrapping_neg() % u64::from(size);
+        let address = at.wrapping_add(address);
+        *at = address.wrapping_add(u64::from(size));
         self.generic_load(address, size, lane)
     }
 }

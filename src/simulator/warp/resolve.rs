@@ -7,12 +7,16 @@
 use crate::simulator::code::Address;
 use crate::simulator::code::Space;
 use crate::simulator::launch::Other;
+use crate::simulator::launch::Report;
 use crate::simulator::launch::ReportKind;
 use crate::simulator::launch::Where;
+use crate::simulator::memory::By;
+use crate::simulator::memory::Conflict;
 use crate::simulator::memory::raw;
 use crate::simulator::memory::window;
 use crate::simulator::memory::window::Place;
 use crate::simulator::warp::exec::Exec;
+use crate::simulator::warp::shadow::Now;
 use crate::simulator::warp::worker::Fault;
 use crate::simulator::warp::worker::Overwrite;
 
@@ -153,7 +157,12 @@ impl Exec<'_, '_> {
         let size = self.worker.grid.launch.params.len() as u64;
         if addresses[0].saturating_add(u64::from(bytes)) > size {
             let message = format!("{bytes} bytes at byte {} of the parameters", addresses[0]);
-            let report = self.report(ReportKind::OutOfBounds, self.first_lane(), message);
+            let mut report = self.report(ReportKind::OutOfBounds, self.first_lane(), message);
+            report.allocation = Some(Where {
+                label: "the parameters".to_owned(),
+                offset: addresses[0],
+                length: size,
+            });
             return Err(Box::new(report));
         }
         Ok(Reach {
@@ -224,7 +233,8 @@ impl Exec<'_, '_> {
             let write = usage == Usage::Write;
             self.race_global(known.index, addresses, bytes, write, contiguous);
         }
-        if self.worker.counting {
+        // Constants and parameters have a cache of their own.
+        if self.worker.counting && known.writable {
             self.count_sectors(addresses, bytes, usage);
         }
         let mut host = *addresses;
@@ -266,7 +276,7 @@ impl Exec<'_, '_> {
                 let message = format!("{bytes} bytes of global memory");
                 let mut report = self.report(ReportKind::Uninitialized, lane, message);
                 report.address = Some(addresses[lane]);
-                report.allocation = self.worker.whereabouts(addresses[lane]);
+                report.allocation = self.whereabouts(addresses[lane]);
                 self.note(report);
             }
         }
@@ -291,8 +301,33 @@ impl Exec<'_, '_> {
     pub fn refused(&self, kind: ReportKind, lane: usize, message: String, address: u64) -> Fault {
         let mut report = self.report(kind, lane, message);
         report.address = Some(address);
-        report.allocation = self.worker.whereabouts(address);
+        report.allocation = self.whereabouts(address);
         Box::new(report)
+    }
+
+    /// What lies at a generic address. One that leads to no block of the cluster counts from the
+    /// start of this block's shared memory.
+    pub fn whereabouts(&self, address: u64) -> Option<Where> {
+        let own = &self.cluster.blocks[self.block];
+        let (label, offset, length) = match window::place(address) {
+            Place::Global => return self.worker.whereabouts(address),
+            Place::Local(offset) => ("local memory".to_owned(), offset, own.local_bytes),
+            Place::Shared(at) => match self.shared_place(u64::from(at), 0) {
+                Some((rank, offset)) if rank != self.block => {
+                    let other = &self.cluster.blocks[rank];
+                    let [x, y, z] = other.ctaid;
+                    let label = format!("shared memory of block ({x}, {y}, {z})");
+                    (label, offset, other.shared.size())
+                }
+                Some((_, offset)) => ("shared memory".to_owned(), offset, own.shared.size()),
+                None => ("shared memory".to_owned(), at, own.shared.size()),
+            },
+        };
+        Some(Where {
+            label,
+            offset: u64::from(offset),
+            length: u64::from(length),
+        })
     }
 
     /// Lane by lane: addresses in different allocations or windows, and everything wrong.
@@ -307,7 +342,8 @@ impl Exec<'_, '_> {
         let mut host = [0; 32];
         let mut shared = [0u64; 32];
         let mut shared_lanes = 0u32;
-        let checks_alignment = self.worker.grid.options.bounds;
+        // An atomic step of the host has its alignment too.
+        let checks_alignment = self.worker.grid.options.bounds || usage == Usage::Atomic;
         for lane in self.lanes() {
             let address = if window == 0 {
                 addresses[lane]
@@ -463,27 +499,19 @@ impl Exec<'_, '_> {
         usage: Usage,
     ) -> Result<Reach, Fault> {
         let mut host = [0; 32];
+        let checks_alignment = self.worker.grid.options.bounds || usage == Usage::Atomic;
         for lane in self.lanes() {
             let address = addresses[lane];
             let shown = window::SHARED + (address & 0xffff_ffff);
-            if self.worker.grid.options.bounds && address & u64::from(align - 1) != 0 {
+            if checks_alignment && address & u64::from(align - 1) != 0 {
                 let message =
                     format!("{bytes} bytes at {address:#x}, wanted a multiple of {align}");
                 return Err(self.refused(ReportKind::Misaligned, lane, message, shown));
             }
             let Some((rank, offset)) = self.shared_place(address, bytes) else {
                 let what = usage.what();
-                let size = self.cluster.blocks[self.block].shared.size();
-                let message = format!(
-                    "{what} of {bytes} bytes at {address:#x} of {size} bytes of shared memory"
-                );
-                let mut fault = self.refused(ReportKind::OutOfBounds, lane, message, shown);
-                fault.allocation = Some(Where {
-                    label: "shared memory".to_owned(),
-                    offset: address & 0x00ff_ffff,
-                    length: u64::from(size),
-                });
-                return Err(fault);
+                let message = format!("{what} of {bytes} bytes at {address:#x} of shared memory");
+                return Err(self.refused(ReportKind::OutOfBounds, lane, message, shown));
             };
             if usage != Usage::Later {
                 self.note_shared(rank, offset, bytes, usage, lane);
@@ -501,6 +529,8 @@ impl Exec<'_, '_> {
         let address = u32::try_from(address).ok()?;
         let (rank, offset) = match address >> window::RANK_SHIFT {
             0 => (self.block, address),
+            // Nobody shares with a block that is alone.
+            _ if self.cluster.blocks.len() == 1 => return None,
             rank => (
                 (rank - 1) as usize,
                 address & ((1 << window::RANK_SHIFT) - 1),
@@ -512,22 +542,29 @@ impl Exec<'_, '_> {
 
     /// Marks shared bytes as used, and reports what is wrong with that.
     pub fn note_shared(&mut self, rank: usize, offset: u32, bytes: u32, usage: Usage, lane: usize) {
+        let me = self.warp_number() as u16;
         let line = self.inst().line;
-        let warp = self.cluster.warp_number(self.block, self.warp.id);
+        let count = self.moment();
         let shared = &mut self.cluster.blocks[rank].shared;
-        let mut missing = false;
-        if usage.reads() {
-            missing = !shared.is_written(offset, bytes);
-        }
+        let missing = usage.reads() && !shared.is_written(offset, bytes);
         if usage.writes() {
             shared.mark_written(offset, bytes);
         }
         let mut conflict = None;
+        let write = usage == Usage::Write;
         if shared.tracks_races() && usage.is_plain() {
-            let write = usage == Usage::Write;
-            conflict = shared.note(offset, bytes, write, warp as u16, &self.warp.clock, line);
+            let by = By {
+                party: me,
+                count,
+                clock: &self.warp.clock,
+                line,
+                proxy: false,
+            };
+            conflict = shared.note(offset, bytes, write, &by);
         }
-        if missing {
+        // What is still on its way is not written yet, and that says more.
+        let engine = conflict.and_then(|c| self.warp.clock.who(c.party).1);
+        if missing && engine.is_none() {
             let per_lane = (bytes / 32).max(1);
             let shared = &self.cluster.blocks[rank].shared;
             let first = (0..bytes)
@@ -540,36 +577,63 @@ impl Exec<'_, '_> {
             };
             let message = format!("byte {} of shared memory", offset + first);
             let mut report = self.report(ReportKind::Uninitialized, lane, message);
-            report.address = Some(window::SHARED + u64::from(offset + first));
+            let address = window::shared(rank, offset + first, self.block);
+            report.address = Some(address);
+            report.allocation = self.whereabouts(address);
             self.note(report);
         }
-        if let Some(conflict) = conflict {
-            let write = usage == Usage::Write;
-            let did = if write { "write" } else { "read" };
-            let message = format!("{did} of shared memory at byte {offset}, {bytes} bytes");
-            let mut report = self.report(ReportKind::SharedRace, lane, message);
-            report.address = Some(window::SHARED + u64::from(offset));
-            let per_block = self.cluster.warps_per_block.max(1) as u32;
-            let block = self
-                .cluster
-                .blocks
-                .get((conflict.warp / per_block) as usize);
-            report.other = Some(Other {
-                block: block.map_or([0; 3], |b| b.ctaid),
-                warp: Some(conflict.warp % per_block),
-                line: Some(conflict.line),
-                write: conflict.write,
-            });
-            if write && conflict.write {
-                let host = self.cluster.blocks[rank].shared.base() + u64::from(offset);
-                let mut old = vec![0; bytes as usize];
-                raw::read(host, &mut old);
-                let overwrite = Overwrite { report, host, old };
-                self.worker.overwrites.push(overwrite);
-            } else {
-                self.note(report);
-            }
+        let Some(conflict) = conflict else { return };
+        let did = if write { "write to" } else { "read of" };
+        let report = self.conflict(&conflict, rank, offset, bytes, did, lane);
+        if write && conflict.write && engine.is_none() {
+            let host = self.cluster.blocks[rank].shared.base() + u64::from(conflict.offset);
+            self.overwrites(report, host, conflict.length as usize);
+        } else {
+            self.note(report);
         }
+    }
+
+    /// The report of a race in shared memory.
+    pub fn conflict(
+        &self,
+        conflict: &Conflict,
+        rank: usize,
+        offset: u32,
+        bytes: u32,
+        did: &str,
+        lane: usize,
+    ) -> Report {
+        let (warp, engine) = self.warp.clock.who(conflict.party);
+        let mut message = format!("{did} shared memory at byte {offset}, {bytes} bytes");
+        let kind = if conflict.proxy {
+            message.push_str(", and no fence.proxy.async comes after the write");
+            ReportKind::MissingFence
+        } else {
+            if let Some(engine) = engine {
+                message.push_str(&format!(", used by {}", engine.name()));
+            }
+            ReportKind::SharedRace
+        };
+        let mut report = self.report(kind, lane, message);
+        let address = window::shared(rank, conflict.offset, self.block);
+        report.address = Some(address);
+        report.allocation = self.whereabouts(address);
+        let per_block = self.cluster.warps_per_block.max(1);
+        let block = self.cluster.blocks.get(warp / per_block);
+        report.other = Some(Other {
+            block: block.map_or([0; 3], |b| b.ctaid),
+            warp: Some((warp % per_block) as u32),
+            line: Some(conflict.line),
+            write: conflict.write,
+        });
+        report
+    }
+
+    /// Keeps a finding that is none when the instruction at hand leaves the bytes as they are.
+    fn overwrites(&mut self, report: Report, host: u64, bytes: usize) {
+        let mut old = vec![0; bytes];
+        raw::read(host, &mut old);
+        self.worker.overwrites.push(Overwrite { report, host, old });
     }
 
     /// Reports what the instruction that has just stored something changed under another warp.
@@ -602,48 +666,62 @@ impl Exec<'_, '_> {
             return;
         }
         let block = &self.cluster.blocks[self.block];
-        let now = shadow.now(block.number, block.released, block.acquired);
-        let mut found = None;
+        let now = Now {
+            block: block.number,
+            warp: self.warp.id,
+            time: self.moment(),
+            acquired: block.acquired,
+            clock: &self.warp.clock,
+            mates: &self.cluster.mates,
+            warps: self.cluster.warps_per_block,
+        };
         let size = allocation.length();
         let length = u64::from(bytes);
+        let mut found = None;
         if contiguous {
             let offset = addresses[0] - allocation.base();
-            let conflict = shadow.note(index, size, offset, length * 32, write, &now);
-            found = conflict.map(|c| (((c.2 - offset.min(c.2)) / length) as usize, c));
+            let clash = shadow.note(index, size, offset, length * 32, write, &now);
+            found = clash.map(|c| ((c.offset.saturating_sub(offset) / length) as usize, c));
         } else {
             for lane in self.lanes() {
                 let offset = addresses[lane] - allocation.base();
-                let conflict = shadow.note(index, size, offset, length, write, &now);
-                if found.is_none()
-                    && let Some(conflict) = conflict
-                {
-                    found = Some((lane, conflict));
-                }
+                let clash = shadow.note(index, size, offset, length, write, &now);
+                found = found.or(clash.map(|c| (lane, c)));
             }
         }
-        if let Some((lane, (number, wrote, _))) = found {
-            let did = if write { "write" } else { "read" };
-            let message = format!("{did} of {bytes} bytes of global memory");
-            let mut report = self.report(ReportKind::GlobalRace, lane, message);
-            let lane = lane.min(31);
-            report.address = Some(addresses[lane]);
-            report.allocation = self.worker.whereabouts(addresses[lane]);
-            report.other = Some(Other {
-                block: grid.block_at(number),
-                warp: None,
-                line: None,
-                write: wrote,
-            });
+        let Some((lane, clash)) = found else { return };
+        let did = if write { "write" } else { "read" };
+        let mut message = format!("{did} of {bytes} bytes of global memory");
+        if clash.who.is_none() {
+            message.push_str(", which another warp has read as well");
+        }
+        let mut report = self.report(ReportKind::GlobalRace, lane, message);
+        let address = addresses[lane.min(31)];
+        report.address = Some(address);
+        report.allocation = self.whereabouts(address);
+        report.other = clash.who.map(|(number, warp)| Other {
+            block: grid.block_at(number),
+            warp: Some(warp),
+            line: None,
+            write: clash.write,
+        });
+        let own = clash.who.is_some_and(|(number, _)| number == now.block);
+        if own && write && clash.write {
+            let host = allocation.base() + clash.offset;
+            self.overwrites(report, host, clash.length as usize);
+        } else {
             self.note(report);
         }
     }
 
     fn count_sectors(&mut self, addresses: &[u64; 32], bytes: u32, usage: Usage) {
         let mut sectors = Vec::with_capacity(32);
+        let mut asked = 0;
         for lane in self.lanes() {
             if window::place(addresses[lane]) != Place::Global {
                 continue;
             }
+            asked += u64::from(bytes);
             let first = addresses[lane] >> 5;
             let last = (addresses[lane] + u64::from(bytes) - 1) >> 5;
             for sector in first..=last {
@@ -654,7 +732,6 @@ impl Exec<'_, '_> {
         }
         sectors.sort_unstable();
         sectors.dedup();
-        let asked = u64::from(bytes) * u64::from(self.mask.count_ones());
         let count = sectors.len() as u64;
         if usage.reads() {
             self.worker.stats.sectors_read += count;

@@ -135,7 +135,13 @@ impl Exec<'_, '_> {
                     message,
                 )));
             }
-            let high = u64::from(ranks[lane] + 1) << window::RANK_SHIFT;
+            // Within a cluster of one block an address stays what it is.
+            let field = if self.cluster.blocks.len() == 1 {
+                0
+            } else {
+                ranks[lane] + 1
+            };
+            let high = u64::from(field) << window::RANK_SHIFT;
             let low = (1u64 << window::RANK_SHIFT) - 1;
             if wide {
                 let address = self.warp.file.read::<u64>(a)[lane];

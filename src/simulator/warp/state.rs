@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::simulator::memory::Clock;
 use crate::simulator::memory::Shared;
 use crate::simulator::memory::raw::Zeroed;
+use crate::simulator::warp::engine::Engines;
 use crate::simulator::warp::lanes::File;
 use crate::simulator::warp::transfer::LaneCopy;
 use crate::simulator::warp::transfer::Transfer;
@@ -100,6 +101,8 @@ pub struct Warp {
     pub copy_group: [u32; LANES],
     /// The same for bulk copies.
     pub bulk_group: [u32; LANES],
+    /// What its engines do.
+    pub engines: Engines,
     /// The warp asked to let others run.
     pub yielded: bool,
 }
@@ -170,8 +173,10 @@ pub struct ClusterBarrier {
     pub arrived: Vec<u32>,
     /// Lanes whose phase is complete and who have not waited yet, by warp.
     pub passed: Vec<u32>,
-    /// What those who came had seen.
+    /// What those who came in this phase had seen.
     pub clock: Clock,
+    /// What those who came in the last phase had seen.
+    pub seen: Clock,
 }
 
 /// Blocks that run together.
@@ -182,6 +187,8 @@ pub struct Cluster {
     pub id: [u32; 3],
     /// Its blocks, by rank.
     pub blocks: Vec<Block>,
+    /// Their numbers in the grid.
+    pub mates: Vec<u64>,
     /// Its barrier.
     pub barrier: ClusterBarrier,
     /// Bulk copies not yet made.
@@ -190,6 +197,8 @@ pub struct Cluster {
     pub releases: std::collections::BTreeMap<(u32, u32), Clock>,
     /// Warps of one block.
     pub warps_per_block: usize,
+    /// Counts arrivals and copies: what lets others go on.
+    pub progress: u64,
 }
 
 impl Cluster {

@@ -94,6 +94,7 @@ impl Exec<'_, '_> {
             }
             Tensor5::Commit(address, multicast) => {
                 self.release_at(address);
+                self.cluster.progress += 1;
                 for lane in self.lanes() {
                     let receivers = self.receivers(*multicast, self.block, lane);
                     let bar = Completion::Mbarrier(*address);

@@ -1,7 +1,7 @@
 //! Copies that go on by themselves.
 //!
-//! A copy is checked when it is issued and made when somebody waits for it: what reads its target
-//! before that finds the old bytes, and memory that nobody wrote.
+//! A copy is checked when it is issued and made when somebody waits for it: what uses its shared
+//! side before that is a race.
 
 use crate::simulator::code::Access;
 use crate::simulator::code::Address;
@@ -15,7 +15,7 @@ use crate::simulator::code::MapReplace;
 use crate::simulator::code::Space;
 use crate::simulator::launch::Report;
 use crate::simulator::launch::ReportKind;
-use crate::simulator::memory::Clock;
+use crate::simulator::memory::Engine;
 use crate::simulator::memory::raw;
 use crate::simulator::memory::window;
 use crate::simulator::tensor::MapElement;
@@ -23,6 +23,7 @@ use crate::simulator::tensor::Source;
 use crate::simulator::tensor::TensorMap;
 use crate::simulator::warp::access::deposit;
 use crate::simulator::warp::atomic::update;
+use crate::simulator::warp::engine::clock_of;
 use crate::simulator::warp::exec::Exec;
 use crate::simulator::warp::exec::Flow;
 use crate::simulator::warp::lanes::Slot;
@@ -42,7 +43,7 @@ pub struct LaneCopy {
     from: u64,
     bytes: u32,
     source_bytes: u32,
-    line: u32,
+    ticket: u32,
 }
 
 /// One piece of a bulk copy.
@@ -80,7 +81,8 @@ pub struct Transfer {
     lane: usize,
     line: u32,
     group: u32,
-    clock: Clock,
+    engine: Engine,
+    ticket: u32,
     moves: Vec<Move>,
     reduce: Option<(AtomicOp, AtomicType)>,
     /// Barrier objects and the bytes they wait for.
@@ -138,7 +140,9 @@ impl Transfer {
                             }
                         }
                     }
-                    self.note_in(worker, cluster, rank, offset, bytes);
+                    cluster.blocks[rank as usize]
+                        .shared
+                        .mark_written(offset, bytes);
                 }
                 Move::Across {
                     rank,
@@ -150,7 +154,9 @@ impl Transfer {
                     let to = cluster.blocks[rank as usize].shared.base() + u64::from(offset);
                     let from = cluster.blocks[from_rank as usize].shared.base() + u64::from(from);
                     self.combine(to, from, bytes);
-                    self.note_in(worker, cluster, rank, offset, bytes);
+                    cluster.blocks[rank as usize]
+                        .shared
+                        .mark_written(offset, bytes);
                 }
                 Move::Out {
                     rank,
@@ -159,14 +165,6 @@ impl Transfer {
                     to,
                 } => {
                     self.check_global(worker, cluster, to, bytes, true)?;
-                    let shared = &cluster.blocks[rank as usize].shared;
-                    if !shared.is_written(offset, bytes) {
-                        let what = format!("copy of {bytes} bytes of shared memory");
-                        let kind = ReportKind::Uninitialized;
-                        let mut report = self.report(worker, cluster, kind, what);
-                        report.address = Some(window::SHARED + u64::from(offset));
-                        worker.note(cluster.blocks[self.block].number, report);
-                    }
                     let shared = &cluster.blocks[rank as usize].shared;
                     self.combine(to, shared.base() + u64::from(offset), bytes);
                     let snapshot = &worker.grid.snapshot;
@@ -184,6 +182,12 @@ impl Transfer {
                 let what = "a copy completes on what is no barrier".to_owned();
                 let report = self.report(worker, cluster, ReportKind::MbarrierPhase, what);
                 worker.note(cluster.blocks[self.block].number, report);
+            } else if worker.grid.options.races
+                && let Some(place) = place_of_host(cluster, *host)
+            {
+                let warp = cluster.warp_number(self.block, self.warp);
+                let done = clock_of(cluster, warp, self.engine, self.ticket);
+                cluster.releases.entry(place).or_default().join(&done);
             }
         }
         Ok(())
@@ -233,39 +237,16 @@ impl Transfer {
         report.allocation = worker.whereabouts(address);
         Err(Box::new(report))
     }
+}
 
-    /// Marks shared bytes as written, and reports who still used them when the copy was issued.
-    fn note_in(
-        &self,
-        worker: &mut Worker<'_>,
-        cluster: &mut Cluster,
-        rank: u32,
-        offset: u32,
-        bytes: u32,
-    ) {
-        let warp = cluster.warp_number(self.block, self.warp) as u16;
-        let shared = &mut cluster.blocks[rank as usize].shared;
-        shared.mark_written(offset, bytes);
-        if !shared.tracks_races() {
-            return;
-        }
-        let conflict = shared.note(offset, bytes, true, warp, &self.clock, self.line);
-        shared.forget(offset, bytes);
-        if let Some(conflict) = conflict {
-            let what = format!("copy of {bytes} bytes to byte {offset} of shared memory");
-            let mut report = self.report(worker, cluster, ReportKind::SharedRace, what);
-            report.address = Some(window::SHARED + u64::from(offset));
-            let per_block = cluster.warps_per_block.max(1) as u32;
-            let block = cluster.blocks.get((conflict.warp / per_block) as usize);
-            report.other = Some(crate::simulator::launch::Other {
-                block: block.map_or([0; 3], |b| b.ctaid),
-                warp: Some(conflict.warp % per_block),
-                line: Some(conflict.line),
-                write: conflict.write,
-            });
-            worker.note(cluster.blocks[self.block].number, report);
-        }
-    }
+/// The block and offset of a host address within shared memory.
+fn place_of_host(cluster: &Cluster, host: u64) -> Option<(u32, u32)> {
+    let blocks = cluster.blocks.iter().enumerate();
+    let mut places = blocks.filter_map(|(rank, block)| {
+        let offset = host.checked_sub(block.shared.base())?;
+        (offset < u64::from(block.shared.size())).then_some((rank as u32, offset as u32))
+    });
+    places.next()
 }
 
 /// Makes every copy that a barrier object waits for.
@@ -296,6 +277,7 @@ fn make_where(
     let (now, later) = all.into_iter().partition(wanted);
     let now: Vec<Transfer> = now;
     cluster.transfers = later;
+    cluster.progress += now.len() as u64;
     for transfer in now {
         transfer.make(worker, cluster)?;
     }
@@ -333,9 +315,9 @@ impl Exec<'_, '_> {
             self.mask = all;
             from[lane] = reached?.host[lane];
         }
-        let line = self.inst().line;
+        let ticket = self.warp.engines.ticket(Engine::Copy);
         for lane in self.lanes() {
-            let Some((rank, offset)) = self.place_of_host(to.host[lane]) else {
+            let Some((rank, offset)) = place_of_host(self.cluster, to.host[lane]) else {
                 let message = "the target is not shared memory".to_owned();
                 return Err(Box::new(self.report(
                     ReportKind::IllegalInstruction,
@@ -343,6 +325,8 @@ impl Exec<'_, '_> {
                     message,
                 )));
             };
+            let place = (rank as usize, offset);
+            self.note_engine((Engine::Copy, ticket), place, copy.bytes, true, lane);
             self.warp.copies.push(LaneCopy {
                 lane: lane as u8,
                 group: self.warp.copy_group[lane],
@@ -351,20 +335,10 @@ impl Exec<'_, '_> {
                 from: from[lane],
                 bytes: copy.bytes,
                 source_bytes: sizes[lane].min(copy.bytes),
-                line,
+                ticket,
             });
         }
         Ok(Flow::Next)
-    }
-
-    /// The block and offset of a host address within shared memory.
-    fn place_of_host(&self, host: u64) -> Option<(u32, u32)> {
-        let blocks = self.cluster.blocks.iter().enumerate();
-        let mut places = blocks.filter_map(|(rank, block)| {
-            let offset = host.checked_sub(block.shared.base())?;
-            (offset < u64::from(block.shared.size())).then_some((rank as u32, offset as u32))
-        });
-        places.next()
     }
 
     /// `cp.async.commit_group`
@@ -390,7 +364,6 @@ impl Exec<'_, '_> {
     fn make_copies(&mut self, wanted: impl Fn(&LaneCopy) -> bool) {
         let mask = self.mask;
         let all = std::mem::take(&mut self.warp.copies);
-        let warp = self.cluster.warp_number(self.block, self.warp.id) as u16;
         for copy in all {
             if mask >> copy.lane & 1 == 0 || !wanted(&copy) {
                 self.warp.copies.push(copy);
@@ -405,29 +378,10 @@ impl Exec<'_, '_> {
                 raw::put(to + u64::from(i), 0u8);
             }
             shared.mark_written(copy.offset, copy.bytes);
-            if !shared.tracks_races() {
-                continue;
-            }
-            let clock = &self.warp.clock;
-            let found = shared.note(copy.offset, copy.bytes, true, warp, clock, copy.line);
-            if let Some(conflict) = found {
-                let message = format!(
-                    "copy of {} bytes to byte {} of shared memory",
-                    copy.bytes, copy.offset
-                );
-                let lane = usize::from(copy.lane);
-                let mut report = self.report_at(ReportKind::SharedRace, lane, message, copy.line);
-                report.address = Some(window::SHARED + u64::from(copy.offset));
-                let per_block = self.cluster.warps_per_block.max(1) as u32;
-                report.other = Some(crate::simulator::launch::Other {
-                    block: self.cluster.blocks[self.block].ctaid,
-                    warp: Some(conflict.warp % per_block),
-                    line: Some(conflict.line),
-                    write: conflict.write,
-                });
-                self.note(report);
-            }
         }
+        let first = self.warp.copies.iter().map(|copy| copy.ticket).min();
+        let done = first.map_or(self.warp.engines.last(Engine::Copy), |first| first - 1);
+        self.see_engine(Engine::Copy, done);
     }
 
     /// A copy that nothing of is known yet.
@@ -438,11 +392,51 @@ impl Exec<'_, '_> {
             lane,
             line: self.inst().line,
             group: self.warp.bulk_group[lane],
-            clock: self.warp.clock.clone(),
+            engine: Engine::Load,
+            ticket: 0,
             moves: Vec::new(),
             reduce: None,
             signals: Vec::new(),
         }
+    }
+
+    /// Takes a copy up: from now on it uses its shared side.
+    fn begin(&mut self, mut transfer: Transfer) {
+        if transfer.signals.is_empty() {
+            transfer.engine = Engine::Group;
+        }
+        transfer.ticket = self.warp.engines.ticket(transfer.engine);
+        let work = (transfer.engine, transfer.ticket);
+        let lane = transfer.lane;
+        for piece in &transfer.moves {
+            let (to, from, bytes) = match *piece {
+                Move::In {
+                    rank,
+                    offset,
+                    bytes,
+                    ..
+                } => (Some((rank, offset)), None, bytes),
+                Move::Across {
+                    rank,
+                    offset,
+                    bytes,
+                    from_rank,
+                    from,
+                } => (Some((rank, offset)), Some((from_rank, from)), bytes),
+                Move::Out {
+                    rank,
+                    offset,
+                    bytes,
+                    ..
+                } => (None, Some((rank, offset)), bytes),
+            };
+            for (place, write) in [(from, false), (to, true)] {
+                if let Some((rank, offset)) = place {
+                    self.note_engine(work, (rank as usize, offset), bytes, write, lane);
+                }
+            }
+        }
+        self.cluster.transfers.push(transfer);
     }
 
     fn illegal(&self, lane: usize, message: String) -> Fault {
@@ -580,7 +574,7 @@ impl Exec<'_, '_> {
                     }
                 }
             }
-            self.cluster.transfers.push(transfer);
+            self.begin(transfer);
         }
         Ok(Flow::Next)
     }
@@ -657,7 +651,7 @@ impl Exec<'_, '_> {
                 };
                 transfer.reduce = Some((op, ty));
             }
-            self.cluster.transfers.push(transfer);
+            self.begin(transfer);
         }
         Ok(Flow::Next)
     }
@@ -680,6 +674,11 @@ impl Exec<'_, '_> {
                 && t.signals.is_empty()
                 && t.group.saturating_add(count) < groups[t.lane]
         })?;
+        let left = self.cluster.transfers.iter();
+        let left = left.filter(|t| t.block == block && t.warp == warp && t.engine == Engine::Group);
+        let first = left.map(|t| t.ticket).min();
+        let done = first.map_or(self.warp.engines.last(Engine::Group), |first| first - 1);
+        self.see_engine(Engine::Group, done);
         Ok(Flow::Next)
     }
 
@@ -693,6 +692,7 @@ impl Exec<'_, '_> {
         let total = access.bytes * access.data.len() as u32;
         let reach = self.reach(&access.address, total, total, Usage::Atomic)?;
         self.release_at(bar);
+        self.cluster.progress += 1;
         for lane in self.lanes() {
             for (index, reg) in access.data.iter().enumerate() {
                 let address = reach.host[lane] + index as u64 * u64::from(access.bytes);

@@ -1,7 +1,7 @@
 //! What a host thread carries along, and what it finds.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
 use crate::simulator::code::Function;
@@ -14,7 +14,7 @@ use crate::simulator::launch::ReportKind;
 use crate::simulator::launch::Stats;
 use crate::simulator::launch::Where;
 use crate::simulator::memory::Snapshot;
-use crate::simulator::memory::window;
+use crate::simulator::warp::engine::Touched;
 use crate::simulator::warp::shadow::GlobalShadow;
 
 /// What ends a launch.
@@ -36,14 +36,20 @@ pub struct Grid<'a> {
     pub params: u64,
     /// Multiprocessors of the device.
     pub cores: u32,
-    /// Races between blocks.
+    /// Races in global memory.
     pub shadow: Option<GlobalShadow>,
     /// Set when a fault has happened anywhere.
     pub stop: AtomicBool,
-    /// Counts releases and acquires of global memory.
-    pub time: AtomicU32,
+    /// Counts what orders accesses.
+    pub time: AtomicU64,
     /// A number of the launch.
     pub id: u64,
+    /// Whether clocks have parts for engines.
+    pub engines: bool,
+    /// Most clusters that one host thread has begun and not ended.
+    pub most_open: usize,
+    /// Registers of every instruction, when products are watched.
+    pub touched: &'a [Touched],
 }
 
 impl Grid<'_> {
@@ -103,12 +109,14 @@ pub struct Worker<'a> {
     pub suppressed: u64,
     /// What the blocks printed, with their numbers.
     pub printed: Vec<(u64, Vec<u8>)>,
+    /// How many bytes of it.
+    pub printed_bytes: usize,
     /// Findings of the present instruction that are none when it changes nothing.
     pub overwrites: Vec<Overwrite>,
     known: [Known; KNOWN],
 }
 
-/// Two warps wrote the same bytes of shared memory, and nothing orders them. It does no harm when
+/// Two warps wrote the same bytes of memory, and nothing orders them. It does no harm when
 /// they wrote the same.
 pub struct Overwrite {
     /// What to report.
@@ -131,6 +139,7 @@ impl<'a> Worker<'a> {
             reports: Vec::new(),
             suppressed: 0,
             printed: Vec::new(),
+            printed_bytes: 0,
             overwrites: Vec::new(),
             known: [Known::default(); KNOWN],
             grid,
@@ -156,21 +165,8 @@ impl<'a> Worker<'a> {
         Some(*place)
     }
 
-    /// What lies at an address.
+    /// What lies at an address that is none of a window.
     pub fn whereabouts(&self, address: u64) -> Option<Where> {
-        if (window::SHARED..window::LOCAL + window::LENGTH).contains(&address) {
-            let shared = address < window::LOCAL;
-            return Some(Where {
-                label: if shared {
-                    "shared memory"
-                } else {
-                    "local memory"
-                }
-                .to_owned(),
-                offset: address & 0x00ff_ffff,
-                length: 0,
-            });
-        }
         let near = self.grid.snapshot.near(address)?;
         let offset = address - near.base();
         // Too far away to be what was meant.
@@ -214,7 +210,8 @@ impl<'a> Worker<'a> {
             self.stats.instructions.lanes += lanes;
             let flops = u64::from(inst.flops);
             match inst.work {
-                Work::Tensor => self.stats.tensor_flops += flops * warps,
+                // The whole warp makes it, or nobody.
+                Work::Tensor => self.stats.tensor_flops += flops * lanes / 32,
                 Work::Double => self.stats.double_flops += flops * lanes,
                 Work::Atomic => self.stats.atomics += lanes,
                 Work::Barrier => self.stats.barriers += warps,
@@ -226,16 +223,9 @@ impl<'a> Worker<'a> {
     /// A report about a launch as a whole.
     pub fn launch_report(grid: &Grid<'_>, kind: ReportKind, message: String) -> Report {
         Report {
-            kind,
             message,
             kernel: grid.function.name.clone(),
-            line: 0,
-            text: String::new(),
-            block: [0; 3],
-            thread: [0; 3],
-            address: None,
-            allocation: None,
-            other: None,
+            ..Report::new(kind)
         }
     }
 }

@@ -325,7 +325,8 @@ pub fn fence<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
     if instr.modifiers.is_empty() || !instr.modifiers.iter().all(known) {
         return Err(b.unsupported());
     }
-    b.emit(Op::Fence, Work::Barrier);
+    let proxy = matches!(&instr.modifiers[..], ["proxy", what, ..] if what.starts_with("async"));
+    b.emit(Op::Fence(proxy), Work::Barrier);
     Ok(())
 }
 

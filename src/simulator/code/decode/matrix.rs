@@ -209,14 +209,18 @@ fn flag<'a>(b: &Builder<'a, '_>, operand: Option<&Operand<'a>>, on: i64) -> Resu
 /// `wgmma`
 pub fn wgmma<'a>(b: &mut Builder<'a, '_>, instr: &Instr<'a>) -> Result<()> {
     match &instr.modifiers[..] {
-        // Products are made when they are issued, so there is nothing to wait for.
-        ["fence" | "commit_group", "sync", "aligned"] if instr.operands.is_empty() => {
-            b.emit(Op::Nop, Work::Async);
+        ["fence", "sync", "aligned"] if instr.operands.is_empty() => {
+            b.emit(Op::WgmmaFence, Work::Async);
+            return Ok(());
+        }
+        ["commit_group", "sync", "aligned"] if instr.operands.is_empty() => {
+            b.emit(Op::WgmmaCommit, Work::Async);
             return Ok(());
         }
         ["wait_group", "sync", "aligned"] => {
-            b.integer(instr.operands.first())?;
-            b.emit(Op::Nop, Work::Async);
+            let count = b.integer(instr.operands.first())?;
+            let count = count.clamp(0, i64::from(u32::MAX)) as u32;
+            b.emit(Op::WgmmaWait(count), Work::Async);
             return Ok(());
         }
         _ => {}

@@ -5,6 +5,7 @@ use crate::simulator::driver::pointer::*;
 use crate::simulator::driver::pool::*;
 use crate::simulator::driver::transfer::DEVICE;
 use crate::simulator::driver::transfer::HOST;
+use crate::simulator::driver::transfer::unwritten;
 use crate::simulator::driver::types::AccessDesc;
 use crate::simulator::driver::types::AllocationProp;
 use crate::simulator::driver::types::Copy2d;
@@ -31,6 +32,29 @@ fn copies_go_round() {
     ok!(cuMemFree_v2(second));
     fails!(INVALID_VALUE, cuMemFree_v2(second));
     ok!(cuMemFree_v2(0));
+}
+
+#[test]
+fn what_nobody_wrote_is_told_when_it_is_copied_out() {
+    let _turn = turn();
+    let driver = crate::simulator::driver::state::driver().expect("it is ready");
+    let find = |address, bytes| {
+        let (_, report) = unwritten(driver, address, bytes)?;
+        let place = report.allocation.as_ref().expect("a place");
+        assert!(report.to_string().contains(&place.label), "{report}");
+        Some((place.offset, place.length))
+    };
+    let (first, second) = (upload(&[7_u32; 25]), alloc(400));
+    assert_eq!(find(first, 100), None);
+    assert_eq!(find(second, 400), Some((0, 400)));
+    ok!(cuMemcpyDtoD_v2(second, first, 100));
+    ok!(cuMemsetD8_v2(second + 200, 1, 200));
+    assert_eq!(find(second, 400), Some((100, 400)));
+    assert_eq!(find(second + 150, 250), Some((150, 400)));
+    assert_eq!(find(second + 200, 200), None);
+    // A copy takes over what nobody wrote.
+    ok!(cuMemcpyDtoD_v2(first + 40, second + 80, 40));
+    assert_eq!(find(first, 100), Some((60, 100)));
 }
 
 #[test]

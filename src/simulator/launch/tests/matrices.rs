@@ -53,7 +53,7 @@ fn products_of_warp_groups() {
     let bench = Bench::kernel(
         ".shared .align 128 .b8 tile[4096];",
         "mov.u32 %r1, tile; shl.b32 %r2, %i, 5; add.u32 %r1, %r1, %r2; mov.u32 %r3, 0x3c003c00;
-        st.shared.v4.b32 [%r1], {%r3,%r3,%r3,%r3}; st.shared.v4.b32 [%r1+16], {%r3,%r3,%r3,%r3}; bar.sync 0;
+        st.shared.v4.b32 [%r1], {%r3,%r3,%r3,%r3}; st.shared.v4.b32 [%r1+16], {%r3,%r3,%r3,%r3}; fence.proxy.async; bar.sync 0;
         mov.f32 %f1, 0f3F800000; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
         mov.u64 %rd1, 0x0000001000080000; setp.eq.u32 %p1, 0, 0;
         wgmma.fence.sync.aligned;

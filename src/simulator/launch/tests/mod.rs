@@ -3,6 +3,8 @@
 mod basics;
 mod checks;
 mod control;
+mod engines;
+mod races;
 mod foreign;
 mod fuzz;
 mod matrices;

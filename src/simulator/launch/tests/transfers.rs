@@ -32,7 +32,7 @@ fn copies_into_shared_memory() {
     let bench = staged("cp.async.wait_group 1;");
     let (out, data) = (bench.buffer(512), bench.words(&input));
     let found = bench.launch(1, 32, &[out.base(), data.base()]);
-    assert_eq!(kinds(&found), [ReportKind::Uninitialized]);
+    assert_eq!(kinds(&found), [ReportKind::SharedRace]);
 }
 
 /// A block that loads `bytes` bytes in bulk and hands them on.
@@ -61,7 +61,7 @@ fn bulk_copies_and_barrier_objects() {
     assert_eq!(read(&out), input);
     let bench = bulk(512, "");
     let found = bench.launch(1, 128, &[bench.buffer(512).base(), data.base()]);
-    assert!(found.fault.is_some() || kinds(&found).contains(&ReportKind::Uninitialized));
+    assert!(found.fault.is_some() || kinds(&found).contains(&ReportKind::SharedRace));
     // Bytes that never come: everybody waits for ever.
     let bench = bulk(528, WAIT);
     let data = bench.words(&input);

@@ -5,6 +5,7 @@
 use crate::base::Result;
 use crate::hlo::Module;
 use crate::hlo::Stage;
+use crate::hlo::rewrite;
 use crate::passes::finish::flatten::flatten;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
@@ -21,6 +22,9 @@ impl Pass for FlattenCallGraph {
         (Stage::Imported, Stage::Imported)
     }
     fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
-        Ok(Changed::when(flatten(module)?))
+        // A computation that nothing reaches any more must not count as a caller.
+        rewrite::compact(module);
+        flatten(module)?;
+        Ok(Changed::Yes)
     }
 }

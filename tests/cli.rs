@@ -8,6 +8,8 @@
     reason = "a test fails by panicking and may talk"
 )]
 
+#[path = "cli/bisect.rs"]
+mod bisect;
 #[path = "cli/damages.rs"]
 mod damages;
 #[path = "cli/devices.rs"]

@@ -12,8 +12,10 @@
 )]
 
 mod conformance;
+mod fuzz;
 mod golden;
 mod plans;
+mod rules;
 mod semantics;
 
 use std::fs;
@@ -22,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use conformance::Case;
+use conformance::constants;
 use conformance::qemu;
 use conformance::simulated;
 use libtest_mimic::Arguments;
@@ -55,6 +58,9 @@ use xla_aot::wire;
 const EMULATED_EVERY: usize = 12;
 
 fn main() {
+    if let Some(well) = fuzz::long::run() {
+        std::process::exit(i32::from(!well));
+    }
     let skips = Skips::read();
     let mut trials = golden::trials();
     let cases: Vec<(String, Arc<Case>)> = cases()
@@ -70,24 +76,28 @@ fn main() {
             }));
         }
         let planned = Arc::clone(&case);
-        trials.push(expecting(&skips, "plan", &name, move || {
+        trials.push(expecting(&skips, "", "plan", &name, move || {
             plans::plan(read(&planned.dir.join("program.pb"))?)
         }));
         if case.is_large() {
             continue;
         }
-        for (engine, run) in ENGINES {
-            let often = case.kind == "model" || number.is_multiple_of(EMULATED_EVERY);
-            if *engine != "qemu" || often {
-                let case = Arc::clone(&case);
-                let run = move || case_on(&case, *run);
-                trials.push(expecting(&skips, engine, &name, run));
+        for inputs in [Inputs::Given, Inputs::BuiltIn] {
+            for (engine, run) in ENGINES {
+                let often = case.kind == "model" || number.is_multiple_of(EMULATED_EVERY);
+                if *engine != "qemu" || often {
+                    let case = Arc::clone(&case);
+                    let run = move || case_on(&case, inputs, *run);
+                    trials.push(expecting(&skips, inputs.prefix(), engine, &name, run));
+                }
             }
         }
     }
     trials.extend(plans::trials());
     semantics::bless(ENGINES).expect("everything can be measured");
     trials.extend(semantics::trials(ENGINES));
+    trials.extend(rules::trials());
+    trials.extend(fuzz::trials());
     trials.extend(conformance::mutations::trials());
     trials.extend(conformance::loader::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
@@ -130,15 +140,18 @@ impl Skips {
 /// A trial that must fail with a diagnostic when the case is on the list of skips, else pass.
 fn expecting(
     skips: &Skips,
+    prefix: &str,
     engine: &str,
     case: &str,
     run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
 ) -> Trial {
     let skipped = skips.has(engine, case);
-    Trial::test(format!("{engine}/{case}"), move || match (run(), skipped) {
-        (Ok(()), true) => Err("passes, and is on the list of skips".into()),
-        (Err(_), true) => Ok(()),
-        (result, false) => result,
+    Trial::test(format!("{prefix}{engine}/{case}"), move || {
+        match (run(), skipped) {
+            (Ok(()), true) => Err("passes, and is on the list of skips".into()),
+            (Err(_), true) => Ok(()),
+            (result, false) => result,
+        }
     })
 }
 
@@ -180,6 +193,25 @@ fn read_and_print(text: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+/// How a program comes to its inputs.
+#[derive(Clone, Copy)]
+enum Inputs {
+    /// As arguments.
+    Given,
+    /// As constants that stand where its parameters stood.
+    BuiltIn,
+}
+
+impl Inputs {
+    /// What names of trials begin with.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Given => "",
+            Self::BuiltIn => "const/",
+        }
+    }
+}
+
 /// A way to run a program on its arguments.
 type Engine = semantics::Engine;
 
@@ -192,9 +224,13 @@ const ENGINES: &[(&str, Engine)] = &[
 ];
 
 /// Runs a case and compares its results with what is expected.
-fn case_on(case: &Case, engine: Engine) -> Result<(), Failed> {
+fn case_on(case: &Case, inputs: Inputs, engine: Engine) -> Result<(), Failed> {
     let module = read(&case.dir.join("program.pb"))?;
     let values = case.inputs(&module)?;
+    let (module, values) = match inputs {
+        Inputs::Given => (module, values),
+        Inputs::BuiltIn => (constants::built_in(module, values), Vec::new()),
+    };
     Ok(case.check(&engine(module, &values)?)?)
 }
 

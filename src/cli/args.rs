@@ -133,6 +133,12 @@ pub enum Verb {
     /// Time runs of a bundle
     #[cfg(feature = "loader")]
     Bench(Bench),
+    /// Find the pass and rule that make a program wrong
+    #[cfg(all(feature = "compiler", feature = "loader"))]
+    Bisect(Box<Bisect>),
+    /// List the passes in their order, and the rules of each
+    #[cfg(feature = "compiler")]
+    Passes,
     /// List the targets that ship
     Targets,
     /// Say what the code of a diagnostic means
@@ -180,12 +186,57 @@ pub struct Compile {
     /// Stop after a step: front, passes, schedule, buffers, emit, llvm
     #[arg(long, value_name = "STEP")]
     pub stop_after: Option<String>,
+    /// Which optional rewrites are made.
+    #[command(flatten)]
+    pub rewrites: RewriteArgs,
     /// Print how long each step took
     #[arg(long)]
     pub time_passes: bool,
     /// Threads to compile with (default: all this process may use)
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub jobs: Option<usize>,
+}
+
+/// Which optional rewrites are made.
+#[cfg(feature = "compiler")]
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Rewrites")]
+pub struct RewriteArgs {
+    /// Leave out a pass, may be repeated (see `passes`)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub disable_pass: Vec<String>,
+    /// Do not apply a rule, may be repeated (see `passes`)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub disable_rule: Vec<String>,
+    /// Make this many optional rewrites and no more
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub fuel: Option<u64>,
+}
+
+/// Arguments of `bisect`.
+#[cfg(all(feature = "compiler", feature = "loader"))]
+#[derive(Debug, Args)]
+pub struct Bisect {
+    /// Program: HLO text or a serialized HloModuleProto; `-` is standard input
+    pub program: PathBuf,
+    /// Kind of the program; told from its content by default
+    #[arg(long, value_name = "KIND")]
+    pub input_format: Option<String>,
+    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order (default: small numbers)
+    #[arg(short, long, value_name = "FILE")]
+    pub input: Vec<PathBuf>,
+    /// What to compile for.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Which optional rewrites are made.
+    #[command(flatten)]
+    pub rewrites: RewriteArgs,
+    /// How close results must be.
+    #[command(flatten)]
+    pub tolerance: ToleranceArgs,
+    /// Where it runs.
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 /// What to compile for.
@@ -229,6 +280,18 @@ pub struct TargetArgs {
         default_value = ""
     )]
     pub host_features: String,
+}
+
+impl TargetArgs {
+    /// Whether nothing is said of the target.
+    #[cfg(all(feature = "compiler", feature = "loader"))]
+    pub fn is_empty(&self) -> bool {
+        self.target.is_empty()
+            && self.target_platform_version.is_none()
+            && self.gpu_target_config.is_none()
+            && self.target_triple.is_none()
+            && self.target_cpu.is_none()
+    }
 }
 
 /// How close results must be.

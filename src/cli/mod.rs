@@ -4,6 +4,8 @@
 mod args;
 #[cfg(feature = "loader")]
 mod bench;
+#[cfg(feature = "compiler")]
+mod bisect;
 mod comparing;
 #[cfg(feature = "loader")]
 mod counts;
@@ -106,6 +108,10 @@ fn dispatch(verb: Verb, context: &Context) -> Outcome {
         Verb::Verify(args) => tools::verify(&args, context),
         #[cfg(feature = "loader")]
         Verb::Bench(args) => bench::bench(&args, context),
+        #[cfg(all(feature = "compiler", feature = "loader"))]
+        Verb::Bisect(args) => bisect::bisect(&args, context),
+        #[cfg(feature = "compiler")]
+        Verb::Passes => bisect::passes(context),
         Verb::Targets => tools::targets(context),
         Verb::Explain(args) => tools::explain(&args, context),
     }

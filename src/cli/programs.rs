@@ -115,6 +115,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
     let emits = EmitRequest::parse_all(&args.emit)?;
     compile::check_words(args.input_format.as_deref(), args.stop_after.as_deref())
         .map_err(Failure::Option)?;
+    let rewrites = args.rewrites.options()?;
     let targets = resolve(&args.target)?;
     let outputs = outputs(args, &targets)?;
     for output in &outputs {
@@ -136,6 +137,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
             assembler: assembler(args, target)?,
             emit: emits.iter().map(|e| e.kind).collect(),
             stop_after: args.stop_after.clone(),
+            rewrites: rewrites.clone(),
         };
         let dumps = args
             .dump_to
@@ -204,8 +206,9 @@ fn dump_folder(folder: &Path, target: &Target, targets: &[Target]) -> PathBuf {
     }
 }
 
+/// The targets that the flags mean.
 #[cfg(feature = "compiler")]
-fn resolve(args: &TargetArgs) -> Outcome<Vec<Target>> {
+pub fn resolve(args: &TargetArgs) -> Outcome<Vec<Target>> {
     let gpu_config = match &args.gpu_target_config {
         None => None,
         Some(path) => {

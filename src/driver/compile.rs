@@ -37,6 +37,9 @@ use crate::llvm::ptxas;
 use crate::passes;
 use crate::passes::Changed;
 use crate::passes::PassObserver;
+pub use crate::passes::PassOptions;
+pub use crate::passes::Rewrite;
+pub use crate::passes::RewriteReport;
 use crate::schedule;
 use crate::schedule::Scheduled;
 use crate::shape::Shape;
@@ -111,6 +114,8 @@ pub struct CompileOptions {
     pub emit: Vec<EmitKind>,
     /// Step to stop after; then there is no bundle.
     pub stop_after: Option<String>,
+    /// Which optional rewrites are made.
+    pub rewrites: PassOptions,
 }
 
 impl CompileOptions {
@@ -126,6 +131,7 @@ impl CompileOptions {
             assembler: Assembler::None,
             emit: Vec::new(),
             stop_after: None,
+            rewrites: PassOptions::default(),
         }
     }
     fn wants(&self, kind: EmitKind) -> bool {
@@ -142,6 +148,8 @@ pub struct Compiled {
     pub bundle: Option<Vec<u8>>,
     /// By-products, in the order of their kinds.
     pub emitted: Vec<Emitted>,
+    /// The optional rewrites that were made.
+    pub rewrites: RewriteReport,
 }
 
 /// As many threads as this process may use.
@@ -173,6 +181,14 @@ pub fn check_words(input_format_name: Option<&str>, stop_after: Option<&str>) ->
     Ok(())
 }
 
+/// Whether the options name passes and rules that can be left out.
+///
+/// # Errors
+/// `XA1006` for the first that cannot.
+pub fn check_rewrites(options: &PassOptions) -> Result<()> {
+    passes::registry::check_options(options)
+}
+
 /// The format of that name.
 ///
 /// # Errors
@@ -189,6 +205,17 @@ pub fn input_format(name: Option<&str>) -> Result<Option<InputFormat>> {
             Err(unknown(&message, name, "formats", &known))
         }
     }
+}
+
+/// The passes in the order they run, each once, with the names of their optional rewrites.
+pub fn pass_list() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut list: Vec<(&str, Vec<&str>)> = Vec::new();
+    for pass in passes::order::compile_order() {
+        if list.iter().all(|(name, _)| *name != pass.name()) {
+            list.push((pass.name(), pass.rules()));
+        }
+    }
+    list
 }
 
 /// Compiles a program.
@@ -234,9 +261,10 @@ pub fn build(
         compiled.text(options, EmitKind::Hlo, || hlo::print::module(&module));
         return Ok(compiled);
     }
-    let module = step(observer, "passes", |observer| {
-        passes::run(module, target, &mut Passes { observer })
+    let (module, rewrites) = step(observer, "passes", |observer| {
+        passes::run(module, target, &options.rewrites, &mut Passes { observer })
     })?;
+    compiled.rewrites = rewrites;
     if last == Step::Passes {
         compiled.text(options, EmitKind::Hlo, || hlo::print::module(&module));
         return Ok(compiled);

@@ -16,6 +16,7 @@ use crate::literal::Literal;
 use crate::literal::device_form;
 use crate::shape::ArrayShape;
 use crate::shape::ProgramShape;
+use crate::shape::Shape;
 use crate::wire;
 
 /// A program the evaluator can run.
@@ -62,6 +63,22 @@ impl Evaluation {
             module,
             is_compiled: true,
         })
+    }
+
+    /// A module that passes have made of this one's. From some pass on its parameters and results
+    /// have the dimensions that they have in memory.
+    #[cfg(all(feature = "compiler", feature = "loader"))]
+    pub(super) fn of_rewritten(&self, module: &Module, is_physical: bool) -> Self {
+        Self {
+            module: module.clone(),
+            caller: self.caller.clone(),
+            is_compiled: is_physical,
+        }
+    }
+
+    /// The shapes of the parameters, as the caller sees them.
+    pub fn parameters(&self) -> &[Shape] {
+        &self.caller.parameters
     }
 
     /// Whether there is a format of that name.

@@ -1,6 +1,8 @@
 //! The order of rooms: compile, run, evaluate, inspect, verify. Bytes in, bytes out.
 
 pub mod arrays;
+#[cfg(all(feature = "compiler", feature = "loader"))]
+pub mod bisect;
 #[cfg(feature = "compiler")]
 pub mod compile;
 pub mod emitted;

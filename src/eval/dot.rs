@@ -101,13 +101,9 @@ fn float_product(shape: &ArrayShape, a: &Operand, b: &Operand) -> ArrayLiteral {
     let (x, y) = (bits::floats(&a.array), bits::floats(&b.array));
     let k = a.contracted;
     each(shape, a, b, |i, j| {
-        Number::Float(
-            x[i..i + k]
-                .iter()
-                .zip(&y[j..j + k])
-                .map(|(x, y)| x * y)
-                .sum(),
-        )
+        let products = x[i..i + k].iter().zip(&y[j..j + k]).map(|(x, y)| x * y);
+        // A sum of negative zeros is one; a sum of nothing is the positive zero.
+        Number::Float(products.reduce(|sum, product| sum + product).unwrap_or(0.0))
     })
 }
 

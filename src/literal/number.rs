@@ -85,14 +85,13 @@ impl Format {
     fn infinity(self) -> u64 {
         ((1 << self.exponent_bits) - 1) << self.mantissa_bits
     }
-    /// Bits of a NaN of that sign; the finite types, which have none, give the zero of
-    /// the other sign, as ml_dtypes does.
+    /// Bits of a NaN of that sign; the finite types, which have none, give the negative zero, as
+    /// upstream's kernels do.
     fn nan(self, sign: u64) -> u64 {
         match self.specials {
             Specials::Ieee => sign | self.infinity() | 1 << (self.mantissa_bits - 1),
             Specials::LastIsNan => sign | (self.sign_bit() - 1),
-            Specials::NegativeZeroIsNan => self.sign_bit(),
-            Specials::None => sign ^ self.sign_bit(),
+            Specials::NegativeZeroIsNan | Specials::None => self.sign_bit(),
         }
     }
     /// Bits of a number too large for the type.
@@ -463,6 +462,7 @@ mod tests {
         assert_eq!(bits(T::F8E4M3FNUZ, -0.0), 0);
         assert_eq!(bits(T::F4E2M1FN, -1e300), 0xf);
         assert_eq!(bits(T::F4E2M1FN, f64::NAN), 8);
+        assert_eq!(bits(T::F4E2M1FN, -f64::NAN), 8);
         assert_eq!(bits(T::F6E3M2FN, 28.0), 0x1f);
         assert_eq!(bits(T::F8E8M0FNU, 0.0), 0xff);
         assert_eq!(bits(T::F8E8M0FNU, 3.0), 0x81);

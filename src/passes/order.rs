@@ -25,10 +25,9 @@ use crate::passes::simplify::dce::Dce;
 use crate::passes::simplify::fold_constants::FoldConstants;
 use crate::passes::simplify::loops::Loops;
 use crate::passes::simplify::reshape_mover::ReshapeMover;
-use crate::target::Target;
 
 /// The passes that take a module as it was read to one that is ready to be scheduled.
-pub fn compile_order(_target: &Target) -> Vec<Box<dyn Pass>> {
+pub fn compile_order() -> Vec<Box<dyn Pass>> {
     vec![
         // What nothing needs should cost nothing below, and equal reducers should be one.
         Box::new(Dce),

@@ -10,9 +10,11 @@ use crate::hlo::Module;
 use crate::hlo::Stage;
 use crate::hlo::verify;
 use crate::passes::pass::Changed;
-use crate::passes::pass::Fuel;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
+use crate::passes::pass::PassOptions;
+use crate::passes::pass::RewriteReport;
+use crate::passes::pass::Rewrites;
 use crate::target::Target;
 
 /// Looks on while passes run: for dumps, timing and progress.
@@ -21,10 +23,6 @@ pub trait PassObserver {
     fn before(&mut self, _name: &'static str, _module: &Module) {}
     /// A pass has run.
     fn after(&mut self, _name: &'static str, _module: &Module, _changed: Changed) {}
-    /// Replacements that optional rewrites may make in all.
-    fn fuel(&self) -> Fuel {
-        Fuel::unlimited()
-    }
     /// Whether the module is verified after each pass that changed it, also in release builds.
     fn verify_each(&self) -> bool {
         false
@@ -42,11 +40,12 @@ pub fn run(
     passes: &[Box<dyn Pass>],
     mut module: Module,
     target: &Target,
+    options: &PassOptions,
     observer: &mut dyn PassObserver,
-) -> Result<Module> {
+) -> Result<(Module, RewriteReport)> {
     let mut cx = PassCx {
         target,
-        fuel: observer.fuel(),
+        rewrites: Rewrites::new(options),
     };
     for pass in passes {
         let (needs, leaves) = pass.stages();
@@ -60,6 +59,11 @@ pub fn run(
                 ),
             ));
         }
+        if !cx.rewrites.runs(pass.name()) {
+            module.stage = module.stage.max(leaves);
+            continue;
+        }
+        cx.rewrites.pass = pass.name();
         observer.before(pass.name(), &module);
         let changed = pass
             .run(&mut module, &mut cx)
@@ -70,7 +74,7 @@ pub fn run(
         }
         observer.after(pass.name(), &module, changed);
     }
-    Ok(module)
+    Ok((module, cx.rewrites.report()))
 }
 
 fn named(diagnostic: Box<Diagnostic>, pass: &dyn Pass) -> Box<Diagnostic> {

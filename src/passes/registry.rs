@@ -1,5 +1,9 @@
 //! The one list of passes.
 
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::base::suggest::closest;
 use crate::passes::finish::compact::Compact;
 use crate::passes::finish::copies::InsertCopies;
 use crate::passes::fuse::Fuse;
@@ -19,6 +23,7 @@ use crate::passes::legalize::structural::Structural;
 use crate::passes::legalize::uniform_reductions::UniformReductions;
 use crate::passes::legalize::widen::WidenElements;
 use crate::passes::pass::Pass;
+use crate::passes::pass::PassOptions;
 use crate::passes::simplify::algebraic::Algebraic;
 use crate::passes::simplify::cse::Cse;
 use crate::passes::simplify::dce::Dce;
@@ -65,16 +70,50 @@ pub fn by_name(name: &str) -> Option<Box<dyn Pass>> {
         .map(|(_, make)| make())
 }
 
+/// Whether every name in the options is one of a pass or rule that can be left out.
+///
+/// # Errors
+/// `UNKNOWN_WORD` for the first that is not.
+pub fn check_options(options: &PassOptions) -> Result<()> {
+    let optional = || PASSES.iter().filter(|(_, make)| !make().rules().is_empty());
+    for name in &options.disabled_passes {
+        let message = match by_name(name) {
+            Some(pass) if !pass.rules().is_empty() => continue,
+            Some(_) => format!("pass `{name}` cannot be left out: what follows needs it"),
+            None => format!("no pass is called `{name}`"),
+        };
+        let known: Vec<&str> = optional().map(|(name, _)| *name).collect();
+        return Err(unknown(
+            &message,
+            name,
+            "passes that can be left out",
+            &known,
+        ));
+    }
+    let rules: Vec<&str> = optional().flat_map(|(_, make)| make().rules()).collect();
+    for name in &options.disabled_rules {
+        if !rules.contains(&name.as_str()) {
+            let message = format!("no rule is called `{name}`");
+            return Err(unknown(&message, name, "rules", &rules));
+        }
+    }
+    Ok(())
+}
+
+fn unknown(message: &str, name: &str, what: &str, known: &[&str]) -> Box<Diagnostic> {
+    let error = Diagnostic::error(codes::UNKNOWN_WORD, message)
+        .note(format!("{what}: {}", known.join(", ")));
+    match closest(name, known.iter().copied()) {
+        Some(close) => error.help(format!("did you mean `{close}`?")),
+        None => error,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::ByteSize;
     use crate::passes::order::compile_order;
     use crate::passes::pipeline::stages_chain;
-    use crate::target::CpuFamily;
-    use crate::target::CpuSpec;
-    use crate::target::DeviceSpec;
-    use crate::target::Target;
 
     #[test]
     fn names_are_those_of_the_passes_and_in_order() {
@@ -86,28 +125,28 @@ mod tests {
 
     #[test]
     fn every_ordered_pass_is_registered_and_finds_its_stage() {
-        let order = compile_order(&cpu());
+        let order = compile_order();
         assert!(order.iter().all(|pass| by_name(pass.name()).is_some()));
         assert!(stages_chain(&order));
     }
 
-    fn cpu() -> Target {
-        Target {
-            device: DeviceSpec::Cpu(CpuSpec {
-                name: "x86-64".to_owned(),
-                family: CpuFamily::X86_64,
-                triple: "x86_64-unknown-linux-gnu".to_owned(),
-                llvm_cpu: "x86-64".to_owned(),
-                features: Vec::new(),
-                disabled_features: Vec::new(),
-                vector_bytes: 16,
-                vector_registers: 16,
-                l1_bytes: ByteSize(32 << 10),
-                l2_bytes: ByteSize(1 << 20),
-            }),
-            buffer_alignment: 64,
-            parameter_alignment: 16,
-            parallelism: 1,
+    #[test]
+    fn rules_have_names_of_their_own_and_only_what_is_optional_can_be_left_out() {
+        let rules = PASSES.iter().flat_map(|(_, make)| make().rules());
+        let mut rules: Vec<&str> = rules.collect();
+        let all = rules.len();
+        rules.sort_unstable();
+        rules.dedup();
+        assert_eq!(rules.len(), all);
+        let without = |pass: &str, rule: &str| PassOptions {
+            disabled_passes: [pass.to_owned()].into(),
+            disabled_rules: [rule.to_owned()].into(),
+            fuel: None,
+        };
+        assert!(check_options(&without("cse", "add-zero")).is_ok());
+        for (pass, rule) in [("inline", "add-zero"), ("c", "add-zero"), ("cse", "add")] {
+            let refused = check_options(&without(pass, rule)).unwrap_err();
+            assert_eq!(refused.code, codes::UNKNOWN_WORD);
         }
     }
 }

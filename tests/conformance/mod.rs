@@ -2,6 +2,7 @@
 
 pub mod bundles;
 pub mod check;
+pub mod constants;
 pub mod loader;
 pub mod mutations;
 pub mod qemu;
@@ -142,7 +143,8 @@ impl Case {
     }
 }
 
-fn flatten<'a>(value: &'a Literal, out: &mut Vec<&'a xla_aot::literal::ArrayLiteral>) {
+/// The array leaves of a value, in order.
+pub fn flatten<'a>(value: &'a Literal, out: &mut Vec<&'a xla_aot::literal::ArrayLiteral>) {
     match value {
         Literal::Array(array) => out.push(array),
         Literal::Tuple(parts) => parts.iter().for_each(|part| flatten(part, out)),

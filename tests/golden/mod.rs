@@ -10,6 +10,7 @@ use xla_aot::front;
 use xla_aot::hlo::print;
 use xla_aot::hlo::rewrite;
 use xla_aot::passes;
+use xla_aot::passes::PassOptions;
 use xla_aot::wire;
 
 /// One trial a file `x.hlo`, against `x.out` beside it.
@@ -63,8 +64,9 @@ fn one_pass(pass: &str, file: &Path) -> Result<(), Failed> {
     let named = before.lines().find_map(|l| l.strip_prefix("// target: "));
     let target = wire::target::by_name(named.unwrap_or("x86-64-v3"))?;
     let module = front::read(before.as_bytes(), None)?;
-    let after = match passes::run_single(pass, module, &target) {
-        Ok(mut module) => {
+    let all = PassOptions::default();
+    let after = match passes::run_single(pass, module, &target, &all) {
+        Ok((mut module, _)) => {
             rewrite::compact(&mut module);
             print::module(&module)
         }

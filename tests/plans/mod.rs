@@ -16,6 +16,7 @@ use xla_aot::executable;
 use xla_aot::front;
 use xla_aot::hlo::Module;
 use xla_aot::passes;
+use xla_aot::passes::PassOptions;
 use xla_aot::passes::finish::canonical_names::canonicalize_names;
 use xla_aot::passes::finish::copies::insert_copies;
 use xla_aot::schedule;
@@ -49,8 +50,9 @@ pub fn trials() -> Vec<Trial> {
 /// Plans the memory of a module that the passes can compile, and checks the plan.
 pub fn plan(module: Module) -> Result<(), Failed> {
     let target = target();
-    let module = match passes::run(module, &target, &mut passes::Unobserved) {
-        Ok(module) => module,
+    let all = PassOptions::default();
+    let module = match passes::run(module, &target, &all, &mut passes::Unobserved) {
+        Ok((module, _)) => module,
         Err(refused) if refused.severity == Severity::Unsupported => return Ok(()),
         Err(broken) => return Err(broken.to_string().into()),
     };

@@ -28,11 +28,19 @@ impl Pass for Fuse {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::LaidOut, Stage::Fused)
     }
+    fn rules(&self) -> Vec<&'static str> {
+        vec![
+            "fuse-into-user",
+            "fuse-into-hero",
+            "fuse-beside",
+            "fuse-siblings",
+        ]
+    }
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let mut changed = Changed::No;
         for comp in call_graph::control(module) {
-            let mut groups = vertical::group(module, comp, &mut cx.fuel);
-            multi_output::merge_siblings(module, &mut groups, &mut cx.fuel);
+            let mut groups = vertical::group(module, comp, &mut cx.rewrites);
+            multi_output::merge_siblings(module, &mut groups, &mut cx.rewrites);
             changed = changed.or(build::build(module, comp, &groups)?);
         }
         Ok(changed)

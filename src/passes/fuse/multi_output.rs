@@ -14,13 +14,13 @@ use crate::passes::fuse::decide::Role;
 use crate::passes::fuse::groups::GroupId;
 use crate::passes::fuse::groups::Groups;
 use crate::passes::fuse::vertical::SEARCH_LIMIT;
-use crate::passes::pass::Fuel;
+use crate::passes::pass::Rewrites;
 
 /// Readers of one value that are compared with each other.
 const MAX_READERS: usize = 8;
 
 /// Merges what may be merged.
-pub fn merge_siblings(module: &Module, groups: &mut Groups, fuel: &mut Fuel) {
+pub fn merge_siblings(module: &Module, groups: &mut Groups, rewrites: &mut Rewrites<'_>) {
     for i in 0..module.comps[groups.comp].instrs.len() {
         let id = module.comps[groups.comp].instrs[i];
         if decide::elements(module, id) <= decide::SMALL {
@@ -30,7 +30,10 @@ pub fn merge_siblings(module: &Module, groups: &mut Groups, fuel: &mut Fuel) {
         for a in 0..readers.len() {
             for b in a + 1..readers.len() {
                 let (a, b) = (live(groups, readers[a]), live(groups, readers[b]));
-                if a != b && may_merge(module, groups, a, b).is_allowed() && fuel.take() {
+                if a != b
+                    && may_merge(module, groups, a, b).is_allowed()
+                    && rewrites.take("fuse-siblings", module, id)
+                {
                     merge(groups, a, b);
                 }
             }

@@ -25,13 +25,13 @@ use crate::passes::fuse::groups::Groups;
 use crate::passes::fuse::groups::Place;
 use crate::passes::fuse::groups::Places;
 use crate::passes::fuse::groups::ROOT_PLACE;
-use crate::passes::pass::Fuel;
+use crate::passes::pass::Rewrites;
 
 /// Instructions a search for a cycle looks at before it gives up.
 pub const SEARCH_LIMIT: usize = 4000;
 
 /// Groups the instructions of `comp`.
-pub fn group(module: &Module, comp: CompId, fuel: &mut Fuel) -> Groups {
+pub fn group(module: &Module, comp: CompId, rewrites: &mut Rewrites<'_>) -> Groups {
     let order = &module.comps[comp].instrs;
     let mut before: IdSet<InstrId> = IdSet::new();
     for &id in order {
@@ -61,7 +61,7 @@ pub fn group(module: &Module, comp: CompId, fuel: &mut Fuel) -> Groups {
     };
     vertical.find_fed(order);
     for &id in order.iter().rev() {
-        vertical.place(id, fuel);
+        vertical.place(id, rewrites);
     }
     vertical.groups
 }
@@ -120,7 +120,7 @@ impl Vertical<'_> {
                 .any(|&u| self.groups.of[u].is_empty())
     }
 
-    fn place(&mut self, id: InstrId, fuel: &mut Fuel) {
+    fn place(&mut self, id: InstrId, rewrites: &mut Rewrites<'_>) {
         let outside = self.is_needed_outside(id);
         let consumers = self.groups.consumers(id);
         match self.groups.roles[id] {
@@ -130,11 +130,15 @@ impl Vertical<'_> {
             Role::Element if matches!(self.instr(id).op, Op::Broadcast { .. }) => {
                 self.place_source(id, &consumers, outside);
             }
-            Role::Element => self.place_element(id, &consumers, outside, fuel),
+            Role::Element => self.place_element(id, &consumers, outside, rewrites),
             Role::Update => self.found(id),
             Role::Reduce | Role::Contract => {
                 let joined = match consumers.as_slice() {
-                    [group] if !outside && self.may_shape(id, *group) && fuel.take() => {
+                    [group]
+                        if !outside
+                            && self.may_shape(id, *group)
+                            && rewrites.take("fuse-into-hero", self.module, id) =>
+                    {
                         self.accept(id, *group).ok().map(|places| (*group, places))
                     }
                     _ => None,
@@ -188,14 +192,17 @@ impl Vertical<'_> {
         id: InstrId,
         consumers: &[GroupId],
         outside: bool,
-        fuel: &mut Fuel,
+        rewrites: &mut Rewrites<'_>,
     ) {
         let accepted: Vec<(GroupId, Places)> = consumers
             .iter()
             .filter_map(|&g| Some((g, self.accept(id, g).ok()?)))
             .collect();
         let all = !outside && accepted.len() == consumers.len() && !accepted.is_empty();
-        if all && (accepted.len() == 1 || self.is_better_made_anew(id, &accepted)) && fuel.take() {
+        if all
+            && (accepted.len() == 1 || self.is_better_made_anew(id, &accepted))
+            && rewrites.take("fuse-into-user", self.module, id)
+        {
             for (group, places) in accepted {
                 self.note_recompute(id, group, &places);
                 self.groups.join(self.module, id, group, places);
@@ -210,7 +217,7 @@ impl Vertical<'_> {
             .filter(|_| !self.fed.contains(id))
             .find(|(group, places)| self.may_be_extra_root(id, *group, places));
         match extra {
-            Some((group, places)) if fuel.take() => {
+            Some((group, places)) if rewrites.take("fuse-beside", self.module, id) => {
                 self.groups.join(self.module, id, group, places);
                 self.groups.groups[group].roots.push(id);
             }

@@ -34,9 +34,19 @@ impl Pass for PointwiseConvolution {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Legal, Stage::Legal)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+    fn rules(&self) -> Vec<&'static str> {
+        vec!["convolution-as-dot"]
+    }
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::control(module);
-        edit::sweep(module, &comps, &mut rule)
+        let name = "convolution-as-dot";
+        edit::sweep(module, &comps, &mut |edit, id| {
+            if !cx.rewrites.is_on(name) {
+                return Ok(None);
+            }
+            let new = rule(edit, id)?;
+            Ok(new.filter(|_| cx.rewrites.take(name, edit.module, id)))
+        })
     }
 }
 

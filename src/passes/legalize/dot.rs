@@ -42,11 +42,27 @@ impl Pass for CanonicalDot {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Legal, Stage::Legal)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+    fn rules(&self) -> Vec<&'static str> {
+        vec!["dot-turned", "dot-in-one-form"]
+    }
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::control(module);
         let users = Users::of(module, &comps);
-        let turned = edit::sweep(module, &comps, &mut |edit, id| turn(edit, id, &users))?;
-        let brought = edit::sweep(module, &comps, &mut rule)?;
+        let rewrites = &mut cx.rewrites;
+        let turned = edit::sweep(module, &comps, &mut |edit, id| {
+            if !rewrites.is_on("dot-turned") {
+                return Ok(None);
+            }
+            let new = turn(edit, id, &users)?;
+            Ok(new.filter(|_| rewrites.take("dot-turned", edit.module, id)))
+        })?;
+        let brought = edit::sweep(module, &comps, &mut |edit, id| {
+            if !rewrites.is_on("dot-in-one-form") {
+                return Ok(None);
+            }
+            let new = rule(edit, id)?;
+            Ok(new.filter(|_| rewrites.take("dot-in-one-form", edit.module, id)))
+        })?;
         Ok(match (turned, brought) {
             (Changed::No, Changed::No) => Changed::No,
             _ => Changed::Yes,

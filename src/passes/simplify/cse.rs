@@ -24,6 +24,7 @@ use crate::passes::edit::Edit;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
+use crate::passes::pass::Rewrites;
 use crate::shape::Shape;
 
 /// The pass.
@@ -36,14 +37,17 @@ impl Pass for Cse {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
-        let merged = merge_computations(module);
-        Ok(merged.or(merge_instructions(module)))
+    fn rules(&self) -> Vec<&'static str> {
+        vec!["equal-computations", "equal-instructions"]
+    }
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
+        let merged = merge_computations(module, &mut cx.rewrites);
+        Ok(merged.or(merge_instructions(module, &mut cx.rewrites)))
     }
 }
 
 /// Points all callers of equal embedded computations at one of them.
-fn merge_computations(module: &mut Module) -> Changed {
+fn merge_computations(module: &mut Module, rewrites: &mut Rewrites<'_>) -> Changed {
     let contexts = call_graph::contexts(module);
     let mut stands_for: IdMap<CompId, Option<CompId>> = IdMap::new();
     let mut buckets: BTreeMap<u64, Vec<CompId>> = BTreeMap::new();
@@ -64,8 +68,11 @@ fn merge_computations(module: &mut Module) -> Changed {
         let bucket = buckets.entry(computation_hash(module, comp)).or_default();
         match bucket.iter().find(|&&other| equal(module, comp, other)) {
             Some(&other) => {
-                stands_for[comp] = Some(other);
-                changed = Changed::Yes;
+                let root = module.comps[comp].root;
+                if rewrites.take("equal-computations", module, root) {
+                    stands_for[comp] = Some(other);
+                    changed = Changed::Yes;
+                }
             }
             None => bucket.push(comp),
         }
@@ -112,7 +119,7 @@ fn equal(module: &Module, a: CompId, b: CompId) -> bool {
     matches.get(&a.root) == Some(&b.root)
 }
 
-fn merge_instructions(module: &mut Module) -> Changed {
+fn merge_instructions(module: &mut Module, rewrites: &mut Rewrites<'_>) -> Changed {
     let effects = Effects::of(module);
     let comps = call_graph::post_order(module);
     let mut edit = Edit::new(module);
@@ -134,7 +141,10 @@ fn merge_instructions(module: &mut Module) -> Changed {
                     && other.control_predecessors == instr.control_predecessors
             });
             match other {
-                Some(other) => edit.replace(id, other),
+                Some(other) if rewrites.take("equal-instructions", edit.module, id) => {
+                    edit.replace(id, other);
+                }
+                Some(_) => {}
                 None => bucket.push(id),
             }
         }

@@ -18,7 +18,14 @@ impl Pass for Dce {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+    fn rules(&self) -> Vec<&'static str> {
+        vec!["unused-instructions"]
+    }
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
+        let root = module.entry_comp().root;
+        if !cx.rewrites.take("unused-instructions", module, root) {
+            return Ok(Changed::No);
+        }
         Ok(Changed::when(rewrite::drop_dead_everywhere(module)))
     }
 }

@@ -39,38 +39,68 @@ impl Pass for FoldConstants {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
+    fn rules(&self) -> Vec<&'static str> {
+        RULES.iter().map(|(name, _)| *name).collect()
+    }
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::post_order(module);
         edit::sweep(module, &comps, &mut |edit, id| {
-            let new = rule(edit, id)?;
-            Ok(new.filter(|_| cx.fuel.take()))
+            for (name, rule) in RULES {
+                if cx.rewrites.is_on(name)
+                    && let Some(new) = rule(edit, id)?
+                    && cx.rewrites.take(name, edit.module, id)
+                {
+                    return Ok(Some(new));
+                }
+            }
+            Ok(None)
         })
     }
 }
 
-fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
+/// A rule by name: what may stand for the instruction.
+type Rule = fn(&mut Edit<'_>, InstrId) -> Result<Option<InstrId>>;
+
+const RULES: &[(&str, Rule)] = &[
+    ("fold-filled", fold_filled),
+    ("fold-constants", fold_constants),
+];
+
+/// The instruction and its shape, when its operands could give a constant.
+fn foldable<'a>(edit: &'a Edit<'_>, id: InstrId) -> Option<(&'a Instr, ArrayShape)> {
     let instr = edit.instr(id);
-    if instr.operands.is_empty() || !is_foldable(&instr.op) {
+    let shape = edit.array(id).filter(|a| !a.is_dynamic())?;
+    let may = !instr.operands.is_empty() && is_foldable(&instr.op);
+    may.then(|| (instr, shape.clone()))
+}
+
+fn fold_filled(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
+    let Some((instr, shape)) = foldable(edit, id) else {
+        return Ok(None);
+    };
+    if !instr.op.is_elementwise() || shape.element_count() <= 1 {
         return Ok(None);
     }
-    let Some(shape) = edit.array(id).filter(|a| !a.is_dynamic()).cloned() else {
+    let values: Option<Vec<ArrayLiteral>> = instr
+        .operands
+        .iter()
+        .map(|&o| splat::splat(edit.module, o))
+        .collect();
+    let Some(values) = values else {
+        return Ok(None);
+    };
+    let scalar = Instr {
+        shape: Shape::scalar(shape.ty),
+        ..instr.clone()
+    };
+    filled(edit, &scalar, values, &shape)
+}
+
+fn fold_constants(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
+    let Some((instr, shape)) = foldable(edit, id) else {
         return Ok(None);
     };
     let count = shape.element_count();
-    if instr.op.is_elementwise() && count > 1 {
-        let values: Option<Vec<ArrayLiteral>> = instr
-            .operands
-            .iter()
-            .map(|&o| splat::splat(edit.module, o))
-            .collect();
-        if let Some(values) = values {
-            let scalar = Instr {
-                shape: Shape::scalar(shape.ty),
-                ..instr.clone()
-            };
-            return filled(edit, &scalar, values, &shape);
-        }
-    }
     if count > LARGE {
         return Ok(None);
     }

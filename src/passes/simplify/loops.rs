@@ -31,6 +31,9 @@ impl Pass for Loops {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
+    fn rules(&self) -> Vec<&'static str> {
+        vec!["loop-never-runs", "loop-invariants", "loop-unread"]
+    }
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let mut changed = Changed::No;
         // Outer loops first: what they no longer carry, inner ones need not give.
@@ -42,18 +45,22 @@ impl Pass for Loops {
                 .filter(|&id| matches!(module.instrs[id].op, Op::While { .. }))
                 .collect();
             for id in loops {
-                if !cx.fuel.take() {
-                    return Ok(changed);
-                }
-                if trip_count::trip_count(module, id) == Some(0) {
+                let rewrites = &mut cx.rewrites;
+                if trip_count::trip_count(module, id) == Some(0)
+                    && rewrites.take("loop-never-runs", module, id)
+                {
                     let init = module.instrs[id].operands[0];
                     let mut edit = Edit::new(module);
                     edit.replace(id, init);
                     changed = changed.or(edit.finish());
                     continue;
                 }
-                changed = changed.or(forward_invariants(module, id)?);
-                changed = changed.or(drop_unread(module, id)?);
+                if rewrites.take("loop-invariants", module, id) {
+                    changed = changed.or(forward_invariants(module, id)?);
+                }
+                if rewrites.take("loop-unread", module, id) {
+                    changed = changed.or(drop_unread(module, id)?);
+                }
             }
         }
         Ok(changed)

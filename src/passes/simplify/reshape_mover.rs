@@ -28,10 +28,20 @@ impl Pass for ReshapeMover {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Legal, Stage::Legal)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+    fn rules(&self) -> Vec<&'static str> {
+        vec!["reshape-after-elementwise"]
+    }
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::control(module);
         let mut follows: IdSet<InstrId> = IdSet::new();
-        edit::sweep(module, &comps, &mut |edit, id| rule(edit, id, &mut follows))
+        let name = "reshape-after-elementwise";
+        edit::sweep(module, &comps, &mut |edit, id| {
+            if !cx.rewrites.is_on(name) {
+                return Ok(None);
+            }
+            let new = rule(edit, id, &mut follows)?;
+            Ok(new.filter(|_| cx.rewrites.take(name, edit.module, id)))
+        })
     }
 }
 

@@ -1,17 +1,33 @@
 //! Identities of type changes.
 
-use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::passes::simplify::algebraic::Answer;
+use crate::passes::simplify::algebraic::Rule;
 use crate::passes::simplify::algebraic::Site;
 use crate::shape::ElementKind;
 use crate::shape::PrimitiveType;
 
-pub(super) fn convert(site: &mut Site<'_, '_>) -> Answer {
+/// Rules of conversions of values.
+pub(super) const CONVERT: &[Rule] = &[
+    Rule("convert-to-itself", to_itself),
+    Rule("convert-twice", convert_twice),
+];
+
+/// Rules of conversions of bits.
+pub(super) const BITCAST_CONVERT: &[Rule] = &[
+    Rule("bitcast-to-itself", to_itself),
+    Rule("bitcast-twice", bitcast_twice),
+];
+
+/// Rules of narrowings of precision.
+pub(super) const REDUCE_PRECISION: &[Rule] = &[Rule("own-precision", own_precision)];
+
+fn to_itself(site: &mut Site<'_, '_>) -> Answer {
+    Ok(site.if_same(site.arg(0)))
+}
+
+fn convert_twice(site: &mut Site<'_, '_>) -> Answer {
     let arg = site.arg(0);
-    if let Some(same) = site.if_same(arg) {
-        return Ok(Some(same));
-    }
     let inner = site.def(0);
     if inner.op != Op::Convert {
         return Ok(None);
@@ -83,11 +99,7 @@ fn mantissa(ty: PrimitiveType) -> Option<usize> {
     }
 }
 
-pub(super) fn bitcast_convert(site: &mut Site<'_, '_>) -> Answer {
-    let arg = site.arg(0);
-    if let Some(same) = site.if_same(arg) {
-        return Ok(Some(same));
-    }
+fn bitcast_twice(site: &mut Site<'_, '_>) -> Answer {
     let inner = site.def(0);
     let source = inner.operands.first().copied();
     match (&inner.op, source, site.result()) {
@@ -109,13 +121,20 @@ pub(super) fn bitcast_convert(site: &mut Site<'_, '_>) -> Answer {
 }
 
 /// Reducing a type to its own precision does nothing.
-pub(super) fn reduce_precision(site: &Site<'_, '_>, bits: (u32, u32)) -> Option<InstrId> {
-    let own = match site.ty()? {
-        PrimitiveType::F64 => (11, 52),
-        PrimitiveType::F32 => (8, 23),
-        PrimitiveType::F16 => (5, 10),
-        PrimitiveType::BF16 => (8, 7),
-        _ => return None,
+fn own_precision(site: &mut Site<'_, '_>) -> Answer {
+    let Op::ReducePrecision {
+        exponent_bits,
+        mantissa_bits,
+    } = site.instr().op
+    else {
+        return Ok(None);
     };
-    (bits == own).then(|| site.arg(0))
+    let own = match site.ty() {
+        Some(PrimitiveType::F64) => (11, 52),
+        Some(PrimitiveType::F32) => (8, 23),
+        Some(PrimitiveType::F16) => (5, 10),
+        Some(PrimitiveType::BF16) => (8, 7),
+        _ => return Ok(None),
+    };
+    Ok(((exponent_bits, mantissa_bits) == own).then(|| site.arg(0)))
 }

@@ -42,13 +42,99 @@ impl Pass for Algebraic {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
+    fn rules(&self) -> Vec<&'static str> {
+        let tables = TABLES.iter().flat_map(|table| table.iter());
+        tables.map(|rule| rule.0).collect()
+    }
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let comps = call_graph::post_order(module);
         edit::sweep(module, &comps, &mut |edit, id| {
             let mut site = Site { edit, id };
-            let new = rule(&mut site)?;
-            Ok(new.filter(|_| cx.fuel.take()))
+            if cx.rewrites.is_spent() {
+                return Ok(None);
+            }
+            for Rule(name, apply) in ANY.iter().chain(rules_of(&site.instr().op)) {
+                if !cx.rewrites.is_on(name) {
+                    continue;
+                }
+                if let Some(new) = apply(&mut site)?
+                    && cx.rewrites.take(name, site.module(), id)
+                {
+                    return Ok(Some(new));
+                }
+            }
+            Ok(None)
         })
+    }
+}
+
+/// A rule: its name, and what it answers for an instruction of the op it is listed under.
+struct Rule(&'static str, fn(&mut Site<'_, '_>) -> Answer);
+
+/// Every table of rules.
+const TABLES: &[&[Rule]] = &[
+    ANY,
+    arithmetic::UNARY,
+    arithmetic::BINARY,
+    arithmetic::COMPARE,
+    structure::SELECT,
+    convert::CONVERT,
+    convert::BITCAST_CONVERT,
+    convert::REDUCE_PRECISION,
+    movement::COPY,
+    movement::CONSTANT,
+    movement::IOTA,
+    movement::RESHAPE,
+    movement::BROADCAST,
+    movement::TRANSPOSE,
+    movement::REVERSE,
+    slicing::SLICE,
+    slicing::DYNAMIC_SLICE,
+    slicing::DYNAMIC_UPDATE_SLICE,
+    slicing::PAD,
+    slicing::CONCATENATE,
+    reduction::REDUCE,
+    reduction::SORT,
+    reduction::SCATTER,
+    contraction::DOT,
+    structure::GET_TUPLE_ELEMENT,
+    structure::TUPLE,
+    structure::CONDITIONAL,
+];
+
+/// Rules of every op.
+const ANY: &[Rule] = &[Rule("no-elements", no_elements)];
+
+/// The rules for an op, in the order in which they are tried.
+fn rules_of(op: &Op) -> &'static [Rule] {
+    match op {
+        Op::Unary(_) => arithmetic::UNARY,
+        Op::Binary(_) => arithmetic::BINARY,
+        Op::Compare { .. } => arithmetic::COMPARE,
+        Op::Select => structure::SELECT,
+        Op::Convert => convert::CONVERT,
+        Op::BitcastConvert => convert::BITCAST_CONVERT,
+        Op::ReducePrecision { .. } => convert::REDUCE_PRECISION,
+        Op::Copy => movement::COPY,
+        Op::Constant(_) => movement::CONSTANT,
+        Op::Iota { .. } => movement::IOTA,
+        Op::Reshape { .. } => movement::RESHAPE,
+        Op::Broadcast { .. } => movement::BROADCAST,
+        Op::Transpose { .. } => movement::TRANSPOSE,
+        Op::Reverse { .. } => movement::REVERSE,
+        Op::Slice { .. } => slicing::SLICE,
+        Op::DynamicSlice { .. } => slicing::DYNAMIC_SLICE,
+        Op::DynamicUpdateSlice => slicing::DYNAMIC_UPDATE_SLICE,
+        Op::Pad { .. } => slicing::PAD,
+        Op::Concatenate { .. } => slicing::CONCATENATE,
+        Op::Reduce { .. } => reduction::REDUCE,
+        Op::Sort { .. } => reduction::SORT,
+        Op::Scatter { .. } => reduction::SCATTER,
+        Op::Dot { .. } => contraction::DOT,
+        Op::GetTupleElement { .. } => structure::GET_TUPLE_ELEMENT,
+        Op::Tuple => structure::TUPLE,
+        Op::Conditional { .. } => structure::CONDITIONAL,
+        _ => &[],
     }
 }
 
@@ -150,91 +236,8 @@ impl Site<'_, '_> {
     }
 }
 
-fn rule(site: &mut Site<'_, '_>) -> Answer {
-    if let Some(new) = empty(site)? {
-        return Ok(Some(new));
-    }
-    match &site.instr().op {
-        Op::Unary(op) => {
-            let op = *op;
-            arithmetic::unary(site, op)
-        }
-        Op::Binary(op) => {
-            let op = *op;
-            arithmetic::binary(site, op)
-        }
-        Op::Compare { direction, .. } => {
-            let direction = *direction;
-            arithmetic::compare(site, direction)
-        }
-        Op::Select => structure::select(site),
-        Op::Convert => convert::convert(site),
-        Op::BitcastConvert => convert::bitcast_convert(site),
-        Op::ReducePrecision {
-            exponent_bits,
-            mantissa_bits,
-        } => {
-            let bits = (*exponent_bits, *mantissa_bits);
-            Ok(convert::reduce_precision(site, bits))
-        }
-        Op::Copy => Ok(site.if_same(site.arg(0))),
-        Op::Constant(_) => movement::constant(site),
-        Op::Iota { .. } => movement::iota(site),
-        Op::Reshape { .. } => movement::reshape(site),
-        Op::Broadcast { dims } => {
-            let dims = dims.clone();
-            movement::broadcast(site, &dims)
-        }
-        Op::Transpose { dims } => {
-            let dims = dims.clone();
-            movement::transpose(site, &dims)
-        }
-        Op::Reverse { dims } => {
-            let dims = dims.clone();
-            movement::reverse(site, &dims)
-        }
-        Op::Slice { dims } => {
-            let dims = dims.clone();
-            slicing::slice(site, &dims)
-        }
-        Op::DynamicSlice { sizes } => {
-            let sizes = sizes.clone();
-            slicing::dynamic_slice(site, &sizes)
-        }
-        Op::DynamicUpdateSlice => slicing::dynamic_update_slice(site),
-        Op::Pad { dims } => {
-            let dims = dims.clone();
-            slicing::pad(site, &dims)
-        }
-        Op::Concatenate { dim } => {
-            let dim = *dim;
-            slicing::concatenate(site, dim)
-        }
-        Op::Reduce { dims, body } => {
-            let (dims, body) = (dims.clone(), *body);
-            reduction::reduce(site, &dims, body)
-        }
-        Op::Sort { dim, .. } => {
-            let dim = *dim;
-            reduction::sort(site, dim)
-        }
-        Op::Scatter { .. } => reduction::scatter(site),
-        Op::Dot { dims, .. } => {
-            let dims = dims.clone();
-            contraction::dot(site, &dims)
-        }
-        Op::GetTupleElement { index } => {
-            let index = *index;
-            Ok(structure::get_tuple_element(site, index))
-        }
-        Op::Tuple => Ok(structure::tuple(site)),
-        Op::Conditional { .. } => structure::conditional(site),
-        _ => Ok(None),
-    }
-}
-
 /// A pure op whose result has no element is a constant without elements.
-fn empty(site: &mut Site<'_, '_>) -> Answer {
+fn no_elements(site: &mut Site<'_, '_>) -> Answer {
     let Some(shape) = site.result().filter(|s| s.element_count() == 0) else {
         return Ok(None);
     };

@@ -6,56 +6,95 @@ use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::passes::simplify::algebraic::Answer;
+use crate::passes::simplify::algebraic::Rule;
 use crate::passes::simplify::algebraic::Site;
 use crate::shape::Dims;
 use crate::shape::Shape;
 
-pub(super) fn reduce(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answer {
+/// Rules of reductions.
+pub(super) const REDUCE: &[Rule] = &[
+    Rule("reduce-nothing", reduce_nothing),
+    Rule("reduce-empty", reduce_empty),
+    Rule("reduce-of-reshape", reduce_of_reshape),
+    Rule("reduce-of-transpose", reduce_of_transpose),
+];
+
+/// Rules of sorts.
+pub(super) const SORT: &[Rule] = &[Rule("sort-one", sort_one)];
+
+/// Rules of scatters.
+pub(super) const SCATTER: &[Rule] = &[Rule("scatter-nothing", scatter_nothing)];
+
+/// As upstream has it, the start value does not count where there is nothing to combine.
+fn reduce_nothing(site: &mut Site<'_, '_>) -> Answer {
     if combines_nothing(site) {
-        return reshaped(site).map(Some);
+        reshaped(site).map(Some)
+    } else {
+        Ok(None)
     }
+}
+
+/// Dimensions and body of a reduction of one array that combines something, and its start value.
+fn reduction(site: &Site<'_, '_>) -> Option<(Dims, CompId, InstrId)> {
+    let Op::Reduce { dims, body } = &site.instr().op else {
+        return None;
+    };
+    if site.instr().operands.len() != 2 || combines_nothing(site) {
+        return None;
+    }
+    let from = site.array(site.arg(0))?;
+    let result = site.array(site.id)?;
+    let plain = from.element_count() > 0 && result.element_count() > 0;
+    plain.then(|| (dims.clone(), *body, site.arg(1)))
+}
+
+/// The result of a reduction of no element at all is the start value.
+fn reduce_empty(site: &mut Site<'_, '_>) -> Answer {
     if site.instr().operands.len() != 2 {
         return Ok(None);
     }
-    let (arg, init) = (site.arg(0), site.arg(1));
-    let (Some(result), Some(from)) = (site.result(), site.array(arg).cloned()) else {
+    let (Some(result), Some(from)) = (site.result(), site.array(site.arg(0))) else {
         return Ok(None);
     };
-    if from.element_count() == 0 {
-        let op = Op::Broadcast { dims: Dims::new() };
-        return site
-            .make_array(op, &[init], result.ty, &result.dims)
-            .map(Some);
+    if from.element_count() > 0 || result.element_count() == 0 {
+        return Ok(None);
     }
-    if let Some(new) = reduce_of_reshape(site, dims, body)? {
-        return Ok(Some(new));
-    }
+    let (op, init) = (Op::Broadcast { dims: Dims::new() }, site.arg(1));
+    site.make_array(op, &[init], result.ty, &result.dims)
+        .map(Some)
+}
+
+/// A reduction of a transpose that keeps the order of what remains reduces what was transposed.
+fn reduce_of_transpose(site: &mut Site<'_, '_>) -> Answer {
+    let Some((dims, body, init)) = reduction(site) else {
+        return Ok(None);
+    };
     let inner = site.def(0);
-    if let Op::Transpose { dims: order } = &inner.op {
-        let source = inner.operands[0];
-        let kept: Vec<usize> = (0..order.len())
-            .filter(|d| !dims.contains(d))
-            .map(|d| order[d])
-            .collect();
-        if kept.windows(2).all(|w| w[0] < w[1]) {
-            let mut dims: Dims = dims.iter().map(|&d| order[d]).collect();
-            dims.sort_unstable();
-            return site
-                .make(Op::Reduce { dims, body }, &[source, init])
-                .map(Some);
-        }
+    let Op::Transpose { dims: order } = &inner.op else {
+        return Ok(None);
+    };
+    let source = inner.operands[0];
+    let kept = (0..order.len()).filter(|d| !dims.contains(d));
+    if !kept.map(|d| order[d]).is_sorted() {
+        return Ok(None);
     }
-    Ok(None)
+    let mut dims: Dims = dims.iter().map(|&d| order[d]).collect();
+    dims.sort_unstable();
+    site.make(Op::Reduce { dims, body }, &[source, init])
+        .map(Some)
 }
 
 /// A reduction of reshaped dimensions reduces the dimensions before the reshape, where each run of
 /// dimensions that the reshape takes together is reduced as a whole or not at all.
-fn reduce_of_reshape(site: &mut Site<'_, '_>, dims: &Dims, body: CompId) -> Answer {
+fn reduce_of_reshape(site: &mut Site<'_, '_>) -> Answer {
+    let Some((dims, body, init)) = reduction(site) else {
+        return Ok(None);
+    };
     let inner = site.def(0);
     if !matches!(inner.op, Op::Reshape { .. }) {
         return Ok(None);
     }
-    let (source, init) = (inner.operands[0], site.arg(1));
+    let source = inner.operands[0];
     let (Some(result), Some(from), Some(to)) = (
         site.result(),
         site.array(source).map(|a| a.dims.clone()),
@@ -151,7 +190,10 @@ fn reshaped(site: &mut Site<'_, '_>) -> crate::base::Result<InstrId> {
 }
 
 /// Sorting along a dimension of at most one element does nothing.
-pub(super) fn sort(site: &mut Site<'_, '_>, dim: usize) -> Answer {
+fn sort_one(site: &mut Site<'_, '_>) -> Answer {
+    let Op::Sort { dim, .. } = site.instr().op else {
+        return Ok(None);
+    };
     let operands = site.instr().operands.clone();
     let short = site
         .array(operands[0])
@@ -164,7 +206,7 @@ pub(super) fn sort(site: &mut Site<'_, '_>, dim: usize) -> Answer {
 }
 
 /// Scattering nothing does nothing.
-pub(super) fn scatter(site: &mut Site<'_, '_>) -> Answer {
+fn scatter_nothing(site: &mut Site<'_, '_>) -> Answer {
     let operands = site.instr().operands.clone();
     let n = operands.len() / 2;
     let nothing = operands[n + 1..]

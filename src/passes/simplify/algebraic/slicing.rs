@@ -3,11 +3,13 @@
 use smallvec::SmallVec;
 
 use crate::analysis::trip_count::scalar_integer;
+use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::hlo::PadDim;
 use crate::hlo::SliceDim;
 use crate::passes::simplify::algebraic::Answer;
+use crate::passes::simplify::algebraic::Rule;
 use crate::passes::simplify::algebraic::Site;
 use crate::passes::simplify::splat;
 use crate::shape::Dims;
@@ -26,66 +28,108 @@ fn whole(size: usize) -> SliceDim {
     }
 }
 
-pub(super) fn slice(site: &mut Site<'_, '_>, dims: &SliceDims) -> Answer {
-    let arg = site.arg(0);
-    if let Some(same) = site.if_same(arg) {
-        return Ok(Some(same));
-    }
-    let Some(result) = site.result() else {
-        return Ok(None);
-    };
-    let inner = site.def(0);
-    let sources = inner.operands.clone();
-    match &inner.op {
-        Op::Slice { dims: first } => {
-            let composed: SliceDims = dims
-                .iter()
-                .zip(first)
-                .map(|(outer, inner)| {
-                    let start = inner.start + outer.start * inner.stride;
-                    let stride = inner.stride * outer.stride;
-                    SliceDim {
-                        start,
-                        limit: start + (extent(outer) - 1) * stride + 1,
-                        stride,
-                    }
-                })
-                .collect();
-            site.make(Op::Slice { dims: composed }, &sources).map(Some)
-        }
-        Op::Broadcast { dims: placed } => {
-            let placed = placed.clone();
-            let cut: SliceDims = placed.iter().map(|&d| dims[d]).collect();
-            let source = if cut.is_empty() {
-                sources[0]
-            } else {
-                site.make(Op::Slice { dims: cut }, &sources)?
-            };
-            let op = Op::Broadcast { dims: placed };
-            site.make_array(op, &[source], result.ty, &result.dims)
-                .map(Some)
-        }
-        Op::Concatenate { dim } => {
-            let dim = *dim;
-            slice_of_concatenate(site, dims, dim, &sources)
-        }
-        Op::Pad { dims: padding } => {
-            let padding = padding.clone();
-            slice_of_pad(site, dims, &padding, sources[0])
-        }
-        _ => Ok(None),
+/// Rules of slices.
+pub(super) const SLICE: &[Rule] = &[
+    Rule("slice-all", slice_all),
+    Rule("slice-of-slice", slice_of_slice),
+    Rule("slice-of-broadcast", slice_of_broadcast),
+    Rule("slice-of-concatenate", slice_of_concatenate),
+    Rule("slice-of-pad", slice_of_pad),
+];
+
+/// Rules of dynamic slices.
+pub(super) const DYNAMIC_SLICE: &[Rule] = &[
+    Rule("dynamic-slice-all", slice_all),
+    Rule("dynamic-slice-known", dynamic_slice_known),
+];
+
+/// Rules of dynamic updates.
+pub(super) const DYNAMIC_UPDATE_SLICE: &[Rule] = &[
+    Rule("update-all", update_all),
+    Rule("update-nothing", update_nothing),
+];
+
+/// Rules of pads.
+pub(super) const PAD: &[Rule] = &[
+    Rule("pad-nothing", pad_nothing),
+    Rule("pad-of-nothing", pad_of_nothing),
+    Rule("pad-with-the-same", pad_with_the_same),
+    Rule("pad-as-slice", pad_as_slice),
+];
+
+/// Rules of concatenations.
+pub(super) const CONCATENATE: &[Rule] = &[
+    Rule("concatenate-one", concatenate_one),
+    Rule("concatenate-parts", concatenate_parts),
+];
+
+fn slice_all(site: &mut Site<'_, '_>) -> Answer {
+    Ok(site.if_same(site.arg(0)))
+}
+
+/// What a slice takes, and the instruction it takes it from.
+fn sliced<'a>(site: &'a Site<'_, '_>) -> Option<(&'a SliceDims, &'a Instr)> {
+    match &site.instr().op {
+        Op::Slice { dims } => Some((dims, site.def(0))),
+        _ => None,
     }
 }
 
+fn slice_of_slice(site: &mut Site<'_, '_>) -> Answer {
+    let Some((dims, inner)) = sliced(site) else {
+        return Ok(None);
+    };
+    let Op::Slice { dims: first } = &inner.op else {
+        return Ok(None);
+    };
+    if dims.iter().any(|outer| extent(outer) == 0) {
+        return Ok(None);
+    }
+    let composed: SliceDims = dims
+        .iter()
+        .zip(first)
+        .map(|(outer, inner)| {
+            let start = inner.start + outer.start * inner.stride;
+            let stride = inner.stride * outer.stride;
+            SliceDim {
+                start,
+                limit: start + (extent(outer) - 1) * stride + 1,
+                stride,
+            }
+        })
+        .collect();
+    let source = inner.operands[0];
+    site.make(Op::Slice { dims: composed }, &[source]).map(Some)
+}
+
+fn slice_of_broadcast(site: &mut Site<'_, '_>) -> Answer {
+    let (Some((dims, inner)), Some(result)) = (sliced(site), site.result()) else {
+        return Ok(None);
+    };
+    let Op::Broadcast { dims: placed } = &inner.op else {
+        return Ok(None);
+    };
+    let (placed, mut source) = (placed.clone(), inner.operands[0]);
+    let cut: SliceDims = placed.iter().map(|&d| dims[d]).collect();
+    if !cut.is_empty() {
+        source = site.make(Op::Slice { dims: cut }, &[source])?;
+    }
+    let op = Op::Broadcast { dims: placed };
+    site.make_array(op, &[source], result.ty, &result.dims)
+        .map(Some)
+}
+
 /// A slice that lies within one part of a concatenation is a slice of that part.
-fn slice_of_concatenate(
-    site: &mut Site<'_, '_>,
-    dims: &SliceDims,
-    dim: usize,
-    parts: &[InstrId],
-) -> Answer {
+fn slice_of_concatenate(site: &mut Site<'_, '_>) -> Answer {
+    let Some((dims, inner)) = sliced(site) else {
+        return Ok(None);
+    };
+    let Op::Concatenate { dim } = inner.op else {
+        return Ok(None);
+    };
+    let (dims, parts) = (dims.clone(), inner.operands.clone());
     let mut offset = 0;
-    for &part in parts {
+    for part in parts {
         let Some(size) = site.array(part).map(|a| a.dims[dim]) else {
             return Ok(None);
         };
@@ -102,16 +146,18 @@ fn slice_of_concatenate(
 }
 
 /// A slice that lies within what was padded is a slice of that.
-fn slice_of_pad(
-    site: &mut Site<'_, '_>,
-    dims: &SliceDims,
-    padding: &[PadDim],
-    source: InstrId,
-) -> Answer {
+fn slice_of_pad(site: &mut Site<'_, '_>) -> Answer {
+    let Some((dims, inner)) = sliced(site) else {
+        return Ok(None);
+    };
+    let Op::Pad { dims: padding } = &inner.op else {
+        return Ok(None);
+    };
+    let (dims, padding, source) = (dims.clone(), padding.clone(), inner.operands[0]);
     let Some(from) = site.array(source).map(|a| a.dims.clone()) else {
         return Ok(None);
     };
-    let mut moved = dims.clone();
+    let mut moved = dims;
     for (d, cut) in moved.iter_mut().enumerate() {
         let shift = |at: usize| {
             let at = i64::try_from(at).ok()?.checked_sub(padding[d].low)?;
@@ -152,20 +198,20 @@ fn constant_starts(
     Some(starts)
 }
 
-pub(super) fn dynamic_slice(site: &mut Site<'_, '_>, sizes: &Dims) -> Answer {
-    let arg = site.arg(0);
-    if let Some(same) = site.if_same(arg) {
-        return Ok(Some(same));
-    }
+fn dynamic_slice_known(site: &mut Site<'_, '_>) -> Answer {
+    let Op::DynamicSlice { sizes } = &site.instr().op else {
+        return Ok(None);
+    };
+    let (sizes, arg) = (sizes.clone(), site.arg(0));
     let Some(from) = site.array(arg).map(|a| a.dims.clone()) else {
         return Ok(None);
     };
-    let Some(starts) = constant_starts(site, 1, &from, sizes) else {
+    let Some(starts) = constant_starts(site, 1, &from, &sizes) else {
         return Ok(None);
     };
     let dims = starts
         .iter()
-        .zip(sizes)
+        .zip(&sizes)
         .map(|(&start, &size)| SliceDim {
             start,
             limit: start + size,
@@ -175,51 +221,84 @@ pub(super) fn dynamic_slice(site: &mut Site<'_, '_>, sizes: &Dims) -> Answer {
     site.make(Op::Slice { dims }, &[arg]).map(Some)
 }
 
-pub(super) fn dynamic_update_slice(site: &mut Site<'_, '_>) -> Answer {
+fn update_all(site: &mut Site<'_, '_>) -> Answer {
+    Ok(site.if_same(site.arg(1)))
+}
+
+fn update_nothing(site: &mut Site<'_, '_>) -> Answer {
     let (arg, update) = (site.arg(0), site.arg(1));
-    if let Some(same) = site.if_same(update) {
-        return Ok(Some(same));
-    }
     let nothing = site.array(update).is_some_and(|a| a.element_count() == 0);
     Ok(nothing.then_some(arg))
 }
 
-pub(super) fn pad(site: &mut Site<'_, '_>, dims: &SmallVec<[PadDim; 4]>) -> Answer {
-    let (arg, value) = (site.arg(0), site.arg(1));
-    let (Some(result), Some(from)) = (site.result(), site.array(arg).cloned()) else {
+/// The padding of each dimension, and whether nothing goes between elements.
+fn padding(site: &Site<'_, '_>) -> Option<Vec<(PadDim, bool)>> {
+    let Op::Pad { dims } = &site.instr().op else {
+        return None;
+    };
+    let from = site.array(site.arg(0))?;
+    let pairs = dims.iter().zip(&from.dims);
+    Some(
+        pairs
+            .map(|(p, &size)| (*p, p.interior == 0 || size <= 1))
+            .collect(),
+    )
+}
+
+fn pad_nothing(site: &mut Site<'_, '_>) -> Answer {
+    let Some(padding) = padding(site) else {
         return Ok(None);
     };
-    let plain = |d: usize| dims[d].interior == 0 || from.dims[d] <= 1;
-    if (0..dims.len()).all(|d| plain(d) && dims[d].low == 0 && dims[d].high == 0) {
-        return Ok(site.if_same(arg));
+    let nothing = padding
+        .iter()
+        .all(|(p, plain)| *plain && p.low == 0 && p.high == 0);
+    Ok(site.if_same(site.arg(0)).filter(|_| nothing))
+}
+
+fn pad_of_nothing(site: &mut Site<'_, '_>) -> Answer {
+    let (arg, value) = (site.arg(0), site.arg(1));
+    if site.array(arg).is_some_and(|a| a.element_count() == 0) {
+        fill_with(site, value)
+    } else {
+        Ok(None)
     }
-    if from.element_count() == 0 {
-        return fill_with(site, value);
+}
+
+fn pad_with_the_same(site: &mut Site<'_, '_>) -> Answer {
+    let (module, value) = (site.module(), site.arg(1));
+    match (
+        splat::splat(module, site.arg(0)),
+        splat::splat(module, value),
+    ) {
+        (Some(a), Some(b)) if a.bytes() == b.bytes() => fill_with(site, value),
+        _ => Ok(None),
     }
-    let module = site.module();
-    let same_value = match (splat::splat(module, arg), splat::splat(module, value)) {
-        (Some(a), Some(b)) => a.bytes() == b.bytes(),
-        _ => false,
+}
+
+fn pad_as_slice(site: &mut Site<'_, '_>) -> Answer {
+    let (Some(padding), Some(result)) = (padding(site), site.result()) else {
+        return Ok(None);
     };
-    if same_value {
-        return fill_with(site, value);
+    if !padding
+        .iter()
+        .all(|(p, plain)| *plain && p.low <= 0 && p.high <= 0)
+    {
+        return Ok(None);
     }
-    if (0..dims.len()).all(|d| plain(d) && dims[d].low <= 0 && dims[d].high <= 0) {
-        let cut = dims
-            .iter()
-            .enumerate()
-            .map(|(d, p)| {
-                let start = usize::try_from(-p.low).unwrap_or(0);
-                SliceDim {
-                    start,
-                    limit: start + result.dims[d],
-                    stride: 1,
-                }
-            })
-            .collect();
-        return site.make(Op::Slice { dims: cut }, &[arg]).map(Some);
-    }
-    Ok(None)
+    let cut = padding
+        .iter()
+        .zip(&result.dims)
+        .map(|((p, _), &size)| {
+            let start = usize::try_from(-p.low).unwrap_or(0);
+            SliceDim {
+                start,
+                limit: start + size,
+                stride: 1,
+            }
+        })
+        .collect();
+    let arg = site.arg(0);
+    site.make(Op::Slice { dims: cut }, &[arg]).map(Some)
 }
 
 fn fill_with(site: &mut Site<'_, '_>, value: InstrId) -> Answer {
@@ -231,11 +310,17 @@ fn fill_with(site: &mut Site<'_, '_>, value: InstrId) -> Answer {
         .map(Some)
 }
 
-pub(super) fn concatenate(site: &mut Site<'_, '_>, dim: usize) -> Answer {
+fn concatenate_one(site: &mut Site<'_, '_>) -> Answer {
+    let only = site.instr().operands.len() == 1;
+    Ok(only.then(|| site.arg(0)).and_then(|x| site.if_same(x)))
+}
+
+/// Drops empty parts, takes the parts of parts, and joins slices that meet.
+fn concatenate_parts(site: &mut Site<'_, '_>) -> Answer {
+    let Op::Concatenate { dim } = site.instr().op else {
+        return Ok(None);
+    };
     let operands = site.instr().operands.clone();
-    if let [only] = operands.as_slice() {
-        return Ok(site.if_same(*only));
-    }
     let mut parts: Vec<InstrId> = Vec::new();
     for &operand in &operands {
         let instr = site.edit.instr(operand);

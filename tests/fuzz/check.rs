@@ -1,0 +1,251 @@
+//! Runs a program on the evaluator and on other engines, and compares.
+
+use std::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
+use xla_aot::eval;
+use xla_aot::front;
+use xla_aot::hlo;
+use xla_aot::hlo::Module;
+use xla_aot::literal::ArrayLiteral;
+use xla_aot::literal::Literal;
+use xla_aot::literal::compare::element_text;
+use xla_aot::literal::number;
+use xla_aot::literal::number::Number;
+use xla_aot::shape::PrimitiveType;
+
+use super::program::Accuracy;
+use super::program::Line;
+use super::program::Program;
+use crate::Engine;
+use crate::conformance::constants;
+use crate::conformance::flatten;
+
+/// What is wrong with a program on an engine.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The engine.
+    pub engine: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// An engine, and how a program comes to its inputs.
+#[derive(Clone, Copy)]
+pub struct Way {
+    /// Name of the engine.
+    pub name: &'static str,
+    /// The engine.
+    pub engine: Engine,
+    /// Whether inputs are built in as constants.
+    pub built_in: bool,
+}
+
+/// The values of all arrays of a program, by name, as the evaluator has them.
+pub struct Values(Vec<(usize, ArrayLiteral)>);
+
+impl Values {
+    /// The value of that name.
+    pub fn get(&self, name: usize) -> &ArrayLiteral {
+        let found = self.0.iter().find(|(n, _)| *n == name);
+        &found.expect("every array has a value").1
+    }
+
+    /// Whether an engine that flushes subnormal numbers may give something else.
+    fn has_subnormal(&self) -> bool {
+        self.0.iter().any(|(_, value)| {
+            let least = match value.ty() {
+                PrimitiveType::F64 | PrimitiveType::C128 => f64::MIN_POSITIVE,
+                PrimitiveType::F32 | PrimitiveType::BF16 | PrimitiveType::C64 => {
+                    f64::from(f32::MIN_POSITIVE)
+                }
+                _ => return false,
+            };
+            let small = |x: f64| x != 0.0 && x.abs() < least;
+            (0..value.len()).any(|i| match number::decode(value.ty(), value.element(i)) {
+                Number::Float(x) => small(x),
+                Number::Complex(re, im) => small(re) || small(im),
+                Number::Int(_) => false,
+            })
+        })
+    }
+}
+
+/// A refusal that says so is no fault.
+fn is_refusal(message: &str) -> bool {
+    message.starts_with("unsupported[")
+}
+
+fn caught<T>(engine: &str, run: impl FnOnce() -> Result<T, String>) -> Result<T, Fault> {
+    let fault = |message| Fault {
+        engine: engine.to_owned(),
+        message,
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result.map_err(fault),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Err(fault(format!("panics: {}", text.unwrap_or_default())))
+        }
+    }
+}
+
+fn module(program: &Program, outputs: &[usize]) -> Result<Module, Fault> {
+    let text = program.text(outputs);
+    caught("front", || {
+        let module = front::read(text.as_bytes(), None).map_err(|e| e.to_string())?;
+        hlo::verify::check(&module).map_err(|e| e.to_string())?;
+        Ok(module)
+    })
+}
+
+fn arguments(program: &Program) -> Vec<Literal> {
+    program.inputs().into_iter().map(Literal::Array).collect()
+}
+
+/// Every array of the program.
+///
+/// # Errors
+/// When the program is not well formed or the evaluator cannot run it.
+pub fn evaluate(program: &Program) -> Result<Values, Fault> {
+    let arrays = program.lines.iter().filter(|line| line.array.is_some());
+    let names: Vec<usize> = arrays.map(|line| line.name).collect();
+    let module = module(program, &names)?;
+    let result = caught("eval", || {
+        eval::evaluate(&module, &arguments(program)).map_err(|e| e.to_string())
+    })?;
+    let mut leaves = Vec::new();
+    flatten(&result, &mut leaves);
+    Ok(Values(
+        names.into_iter().zip(leaves.into_iter().cloned()).collect(),
+    ))
+}
+
+/// How a program fares.
+pub enum Outcome {
+    /// All ways agree.
+    Agrees,
+    /// Somebody refuses it and says why.
+    Refused(String),
+}
+
+/// Runs a program all ways.
+///
+/// # Errors
+/// The first way that gives something else than the evaluator, and what.
+pub fn check(program: &Program, ways: &[Way]) -> Result<Outcome, Fault> {
+    let refused = |fault: Fault| {
+        if is_refusal(&fault.message) {
+            Ok(Outcome::Refused(format!(
+                "{}: {}",
+                fault.engine, fault.message
+            )))
+        } else {
+            Err(fault)
+        }
+    };
+    let values = match evaluate(program) {
+        Ok(values) => values,
+        Err(fault) => return refused(fault),
+    };
+    let flushed = values.has_subnormal();
+    let mut outcome = Outcome::Agrees;
+    for way in ways {
+        if flushed && way.name != "sim" {
+            continue;
+        }
+        match run(program, *way) {
+            Ok(got) => compare(program, &values, &got).map_err(|message| Fault {
+                engine: way_name(way),
+                message,
+            })?,
+            Err(fault) => outcome = refused(fault)?,
+        }
+    }
+    Ok(outcome)
+}
+
+fn way_name(way: &Way) -> String {
+    let prefix = if way.built_in { "const-" } else { "" };
+    format!("{prefix}{}", way.name)
+}
+
+fn run(program: &Program, way: Way) -> Result<Vec<ArrayLiteral>, Fault> {
+    let module = module(program, &program.outputs)?;
+    let result = caught(&way_name(&way), || {
+        let inputs = arguments(program);
+        let run = if way.built_in {
+            (way.engine)(constants::built_in(module, inputs), &[])
+        } else {
+            (way.engine)(module, &inputs)
+        };
+        run.map_err(|e| e.message().unwrap_or_default().to_owned())
+    })?;
+    let mut leaves = Vec::new();
+    flatten(&result, &mut leaves);
+    Ok(leaves.into_iter().cloned().collect())
+}
+
+fn compare(program: &Program, values: &Values, got: &[ArrayLiteral]) -> Result<(), String> {
+    let results = program.results();
+    if results.len() != got.len() {
+        return Err("another number of results".to_owned());
+    }
+    for (line, got) in results.into_iter().zip(got) {
+        let wanted = values.get(line.name);
+        if let Some(i) = first_difference(line, got, wanted) {
+            let text = |value: &ArrayLiteral| element_text(value.ty(), value.element(i));
+            return Err(format!(
+                "v{}: element {i} is {} and should be {}",
+                line.name,
+                text(got),
+                text(wanted)
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn first_difference(line: &Line, got: &ArrayLiteral, wanted: &ArrayLiteral) -> Option<usize> {
+    if got.ty() != wanted.ty() || got.len() != wanted.len() {
+        return Some(0);
+    }
+    let ty = got.ty();
+    let parts = |value: &ArrayLiteral, i: usize| match number::decode(ty, value.element(i)) {
+        Number::Float(x) => vec![x],
+        Number::Complex(re, im) => vec![re, im],
+        Number::Int(_) => Vec::new(),
+    };
+    let largest = match line.accuracy {
+        Accuracy::Spread(_) => (0..wanted.len())
+            .flat_map(|i| parts(wanted, i))
+            .filter(|x| x.is_finite())
+            .fold(0.0f64, |m, x| m.max(x.abs())),
+        _ => 0.0,
+    };
+    let agrees = |i: usize| {
+        if got.element(i) == wanted.element(i) {
+            return true;
+        }
+        let pairs: Vec<(f64, f64)> = parts(got, i).into_iter().zip(parts(wanted, i)).collect();
+        let same = |(a, b): &(f64, f64)| {
+            (a.is_nan() && b.is_nan()) || (a == b && a.is_sign_negative() == b.is_sign_negative())
+        };
+        let close =
+            |(a, b): &(f64, f64), room: f64| same(&(*a, *b)) || a == b || (a - b).abs() <= room;
+        let least = match ty {
+            PrimitiveType::F64 | PrimitiveType::C128 => 1e-307,
+            PrimitiveType::F16 => 1e-7,
+            _ => 2e-38,
+        };
+        !pairs.is_empty()
+            && match line.accuracy {
+                Accuracy::Bits => false,
+                Accuracy::Exact => pairs.iter().all(same),
+                Accuracy::Near(by) => pairs.iter().all(|p| close(p, by * p.1.abs() + least)),
+                Accuracy::Spread(by) => pairs.iter().all(|p| close(p, by * largest + least)),
+            }
+    };
+    (0..got.len()).find(|&i| !agrees(i))
+}

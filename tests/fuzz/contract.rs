@@ -1,0 +1,242 @@
+//! Dots, convolutions, transforms and solvers.
+
+use xla_aot::shape::ElementKind;
+use xla_aot::shape::PrimitiveType;
+
+use super::combine::Window;
+use super::combine::window_text;
+use super::make::Maker;
+use super::make::whole_limit;
+use super::program::Accuracy;
+use super::program::list;
+
+/// One of them.
+pub fn any(maker: &mut Maker) -> usize {
+    match maker.random.below(10) {
+        0..5 => dot(maker),
+        5..8 => convolution(maker),
+        8 => transform(maker),
+        _ => solve(maker),
+    }
+}
+
+/// An element type whose sums of some products are exact, and the type they are summed in.
+fn types(maker: &mut Maker) -> (PrimitiveType, PrimitiveType) {
+    use PrimitiveType::*;
+    let pairs = [
+        (F32, F32),
+        (F32, F32),
+        (F64, F64),
+        (F16, F16),
+        (BF16, BF16),
+        (BF16, F32),
+        (F16, F32),
+        (S32, S32),
+        (S8, S32),
+        (U8, U8),
+        (S8, S8),
+        (S64, S64),
+        (U16, U16),
+        (C64, C64),
+        (C128, C128),
+        (F8E4M3FN, F32),
+        (F8E5M2, F32),
+        (S4, S32),
+        (U32, U32),
+    ];
+    maker.random.pick(&pairs)
+}
+
+/// How large factors may be for `count` products to be summed exactly.
+fn factor(ty: PrimitiveType, sum: PrimitiveType, count: usize) -> i64 {
+    let room = whole_limit(sum) / (2 * count.max(1)) as f64;
+    let most = room.sqrt().min(3.0).min(whole_limit(ty)).floor();
+    let widest = if ty.kind() == ElementKind::Signed && ty.bit_width() == 4 {
+        3.0
+    } else {
+        most
+    };
+    most.min(widest).max(1.0) as i64
+}
+
+fn dot(maker: &mut Maker) -> usize {
+    let (ty, sum) = types(maker);
+    let (batch, contracted) = (maker.random.below(3), maker.random.pick(&[0, 1, 1, 1, 2]));
+    let (rows, columns) = (maker.random.below(3), maker.random.below(3));
+    let size = |maker: &mut Maker| match maker.random.below(12) {
+        0 => 0,
+        1..4 => 1,
+        4..10 => 2 + maker.random.below(4),
+        _ => 6 + maker.random.below(14),
+    };
+    let sizes =
+        |maker: &mut Maker, n: usize| -> Vec<usize> { (0..n).map(|_| size(maker)).collect() };
+    let (b, k) = (sizes(maker, batch), sizes(maker, contracted));
+    let (m, n) = (sizes(maker, rows), sizes(maker, columns));
+    let side = |maker: &mut Maker, free: &[usize]| {
+        // The dimensions in some order: batch, contracted, free.
+        let all: Vec<usize> = b.iter().chain(&k).chain(free).copied().collect();
+        let order = maker.random.order(all.len());
+        let dims: Vec<usize> = order.iter().map(|&i| all[i]).collect();
+        let place = |i: usize| order.iter().position(|&o| o == i).unwrap_or(0);
+        let batch: Vec<usize> = (0..b.len()).map(place).collect();
+        let sums: Vec<usize> = (b.len()..b.len() + k.len()).map(place).collect();
+        let free: Vec<usize> = (0..dims.len())
+            .filter(|d| !batch.contains(d) && !sums.contains(d))
+            .map(|d| dims[d])
+            .collect();
+        (dims, batch, sums, free)
+    };
+    let (left_dims, left_batch, left_sums, left_free) = side(maker, &m);
+    let (right_dims, right_batch, right_sums, right_free) = side(maker, &n);
+    let most = factor(ty, sum, k.iter().product());
+    let x = maker.summable(ty, &left_dims, most);
+    let y = maker.summable(ty, &right_dims, most);
+    let to: Vec<usize> = b
+        .iter()
+        .chain(&left_free)
+        .chain(&right_free)
+        .copied()
+        .collect();
+    let text = format!(
+        "dot(v{x}, v{y}), lhs_batch_dims={{{}}}, rhs_batch_dims={{{}}}, lhs_contracting_dims={{{}}}, \
+         rhs_contracting_dims={{{}}}",
+        list(&left_batch),
+        list(&right_batch),
+        list(&left_sums),
+        list(&right_sums)
+    );
+    maker.op(sum, &to, text, &[x, y], Accuracy::Exact)
+}
+
+fn convolution(maker: &mut Maker) -> usize {
+    let (ty, sum) = loop {
+        let (ty, sum) = types(maker);
+        if ty.bit_width() >= 8 {
+            break (ty, sum);
+        }
+    };
+    let spatial = maker.random.pick(&[0, 1, 1, 2, 2, 3]);
+    let (groups, batches) = match maker.random.below(5) {
+        0 => (2, 1),
+        1 => (1, 2),
+        _ => (1, 1),
+    };
+    let batch = batches * (1 + maker.random.below(2));
+    let per_group = 1 + maker.random.below(3);
+    let features = groups * per_group;
+    let out_features = groups * batches * (1 + maker.random.below(3));
+    let sizes: Vec<usize> = (0..spatial).map(|_| 1 + maker.random.below(6)).collect();
+    let windows: Vec<Window> = sizes.iter().map(|&d| Window::of(maker, d, false)).collect();
+    let counts: Option<Vec<usize>> = windows
+        .iter()
+        .zip(&sizes)
+        .map(|(w, &d)| w.count(d))
+        .collect();
+    let Some(counts) = counts else {
+        return dot(maker);
+    };
+    // What each dimension is, and its size; then in some order.
+    let arrange =
+        |maker: &mut Maker, first: (char, usize), second: (char, usize), rest: &[usize]| {
+            let mut all = vec![first, second];
+            let digits = rest.iter().zip('0'..='9');
+            all.extend(digits.map(|(&size, digit)| (digit, size)));
+            let order = maker.random.order(all.len());
+            let label: String = order.iter().map(|&i| all[i].0).collect();
+            let dims: Vec<usize> = order.iter().map(|&i| all[i].1).collect();
+            (label, dims)
+        };
+    let (left, left_dims) = arrange(maker, ('b', batch), ('f', features), &sizes);
+    let kernel: Vec<usize> = windows.iter().map(|w| w.size).collect();
+    let (right, right_dims) = arrange(maker, ('i', per_group), ('o', out_features), &kernel);
+    let (out, to) = arrange(maker, ('b', batch / batches), ('f', out_features), &counts);
+    let count = per_group * kernel.iter().product::<usize>() * batch;
+    let most = factor(ty, sum, count);
+    let x = maker.summable(ty, &left_dims, most);
+    let y = maker.summable(ty, &right_dims, most);
+    let mut window = window_text(&windows);
+    if spatial > 0 && maker.random.one_in(4) {
+        let flags: Vec<&str> = windows
+            .iter()
+            .map(|_| maker.random.pick(&["0", "1"]))
+            .collect();
+        window.pop();
+        window.push_str(&format!(" rhs_reversal={}}}", flags.join("x")));
+    }
+    let window = if spatial == 0 {
+        String::new()
+    } else {
+        format!(", window={window}")
+    };
+    let mut text = format!("convolution(v{x}, v{y}){window}, dim_labels={left}_{right}->{out}");
+    if groups > 1 {
+        text.push_str(&format!(", feature_group_count={groups}"));
+    }
+    if batches > 1 {
+        text.push_str(&format!(", batch_group_count={batches}"));
+    }
+    maker.op(sum, &to, text, &[x, y], Accuracy::Exact)
+}
+
+fn transform(maker: &mut Maker) -> usize {
+    let wide = maker.random.one_in(2);
+    let (real, complex, near) = if wide {
+        (
+            PrimitiveType::F64,
+            PrimitiveType::C128,
+            Accuracy::Spread(1e-10),
+        )
+    } else {
+        (
+            PrimitiveType::F32,
+            PrimitiveType::C64,
+            Accuracy::Spread(1e-4),
+        )
+    };
+    let length = 1 + maker.random.below(20);
+    let rows = 1 + maker.random.below(3);
+    let half = length / 2 + 1;
+    let (kind, from, to) = match maker.random.below(3) {
+        0 => (
+            "FFT",
+            (complex, vec![rows, length]),
+            (complex, vec![rows, length]),
+        ),
+        1 => (
+            "IFFT",
+            (complex, vec![rows, length]),
+            (complex, vec![rows, length]),
+        ),
+        _ => (
+            "RFFT",
+            (real, vec![rows, length]),
+            (complex, vec![rows, half]),
+        ),
+    };
+    let x = maker.whole(from.0, &from.1, -5, 5);
+    let text = format!("fft(v{x}), fft_type={kind}, fft_length={{{length}}}");
+    maker.op(to.0, &to.1, text, &[x], near)
+}
+
+/// Substitution with ones on the diagonal keeps whole numbers whole.
+fn solve(maker: &mut Maker) -> usize {
+    let ty = maker
+        .random
+        .pick(&[PrimitiveType::F32, PrimitiveType::F64, PrimitiveType::C64]);
+    let (n, k) = (1 + maker.random.below(4), 1 + maker.random.below(3));
+    let batch: Vec<usize> = (0..maker.random.below(2)).map(|_| 2).collect();
+    let left = maker.random.one_in(2);
+    let with = |a: usize, b: usize| -> Vec<usize> { batch.iter().copied().chain([a, b]).collect() };
+    let square = with(n, n);
+    let dims = if left { with(n, k) } else { with(k, n) };
+    let a = maker.whole(ty, &square, -2, 2);
+    let b = maker.whole(ty, &dims, -3, 3);
+    let lower = maker.random.one_in(2);
+    let kinds = ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"];
+    let turned = maker.random.pick(&kinds);
+    let text = format!(
+        "triangular-solve(v{a}, v{b}), left_side={left}, lower={lower}, unit_diagonal=true, transpose_a={turned}"
+    );
+    maker.op(ty, &dims, text, &[a, b], Accuracy::Exact)
+}

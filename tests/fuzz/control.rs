@@ -1,0 +1,207 @@
+//! Loops, branches, calls and what else has bodies or order.
+
+use xla_aot::shape::ElementKind;
+use xla_aot::shape::PrimitiveType;
+
+use super::combine::body;
+use super::elementwise::computes;
+use super::make::Maker;
+use super::program::Accuracy;
+use super::program::shape_text;
+
+/// One of them.
+pub fn any(maker: &mut Maker) -> usize {
+    match maker.random.below(9) {
+        0..2 => repeat(maker),
+        2..4 => branch(maker),
+        4 => call(maker),
+        5 => map(maker),
+        6 => barrier(maker),
+        7 => generator(maker),
+        _ => collective(maker),
+    }
+}
+
+/// A binary op that is exact for the type.
+fn exact_op(maker: &mut Maker, ty: PrimitiveType) -> &'static str {
+    match ty.kind() {
+        ElementKind::Pred => maker.random.pick(&["and", "or", "xor"]),
+        ElementKind::Complex => maker.random.pick(&["add", "subtract"]),
+        ElementKind::Float => maker
+            .random
+            .pick(&["add", "subtract", "multiply", "maximum", "minimum"]),
+        _ => maker
+            .random
+            .pick(&["add", "subtract", "multiply", "maximum", "minimum", "xor"]),
+    }
+}
+
+/// Computes on two arrays of one shape a number of times.
+fn repeat(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, dims| computes(ty) && dims.iter().product::<usize>() < 500);
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    let (op, times) = (exact_op(maker, ty), maker.random.below(5));
+    let shape = shape_text(ty, &dims);
+    let counter = maker.random.pick(&["s32", "s64", "u32", "u8"]);
+    let state = format!("({counter}[], {shape}, {shape})");
+    let condition = maker.other(|name| {
+        format!(
+            "{name} {{\n  s = {state} parameter(0)\n  i = {counter}[] get-tuple-element(s), index=0\n  n = {counter}[] constant({times})\n  ROOT c = pred[] compare(i, n), direction=LT\n}}\n"
+        )
+    });
+    let next = maker.random.pick(&["r, b", "b, a", "r, a", "a, r", "b, r"]);
+    let looped = maker.other(|name| {
+        format!(
+            "{name} {{\n  s = {state} parameter(0)\n  i = {counter}[] get-tuple-element(s), index=0\n  a = {shape} get-tuple-element(s), index=1\n  b = {shape} get-tuple-element(s), index=2\n  one = {counter}[] constant(1)\n  j = {counter}[] add(i, one)\n  r = {shape} {op}(a, b)\n  ROOT t = {state} tuple(j, {next})\n}}\n"
+        )
+    });
+    let ty_of = PrimitiveType::from_name(counter).unwrap_or(PrimitiveType::S32);
+    let zero = maker.op(ty_of, &[], "constant(0)".to_owned(), &[], Accuracy::Bits);
+    let parts = [
+        (ty_of, Vec::new(), Accuracy::Exact),
+        (ty, dims.clone(), Accuracy::Exact),
+        (ty, dims, Accuracy::Exact),
+    ];
+    let start = tuple(maker, &state, &[zero, x, y]);
+    let text = format!("while(v{start}), condition={condition}, body={looped}");
+    maker.tuple_op(&parts, text, &[start])[1]
+}
+
+/// Adds a tuple.
+fn tuple(maker: &mut Maker, shape: &str, parts: &[usize]) -> usize {
+    let names: Vec<String> = parts.iter().map(|p| format!("v{p}")).collect();
+    let text = format!("tuple({})", names.join(", "));
+    let name = maker.op(PrimitiveType::Pred, &[], text, parts, Accuracy::Exact);
+    let line = &mut maker.program.lines[name];
+    shape.clone_into(&mut line.shape);
+    line.array = None;
+    name
+}
+
+fn branch(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| computes(ty));
+    let (ty, dims) = maker.array(x);
+    let shape = shape_text(ty, &dims);
+    let count = 1 + maker.random.below(3);
+    let by_pred = count == 2 && maker.random.one_in(2);
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let op = exact_op(maker, ty);
+        names.push(maker.other(|name| {
+            format!("{name} {{\n  a = {shape} parameter(0)\n  ROOT b = {shape} {op}(a, a)\n}}\n")
+        }));
+    }
+    let (selector, branches) = if by_pred {
+        let selector = maker.exact_of(PrimitiveType::Pred, &[]);
+        let text = format!(
+            "true_computation={}, false_computation={}",
+            names[0], names[1]
+        );
+        (selector, text)
+    } else {
+        let selector = if maker.random.one_in(2) {
+            maker.whole(PrimitiveType::S32, &[], -1, 3)
+        } else {
+            maker.exact_of(PrimitiveType::S32, &[])
+        };
+        (
+            selector,
+            format!("branch_computations={{{}}}", names.join(", ")),
+        )
+    };
+    let mut operands = vec![selector];
+    for _ in 0..count {
+        operands.push(maker.exact_of(ty, &dims));
+    }
+    let arguments: Vec<String> = operands.iter().map(|o| format!("v{o}")).collect();
+    let text = format!("conditional({}), {branches}", arguments.join(", "));
+    maker.op(ty, &dims, text, &operands, Accuracy::Exact)
+}
+
+fn call(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| computes(ty));
+    let (ty, dims) = maker.array(x);
+    let (shape, op) = (shape_text(ty, &dims), exact_op(maker, ty));
+    let y = maker.exact_of(ty, &dims);
+    let name = maker.other(|name| {
+        format!(
+            "{name} {{\n  a = {shape} parameter(0)\n  b = {shape} parameter(1)\n  c = {shape} {op}(a, b)\n  ROOT d = {shape} {op}(c, a)\n}}\n"
+        )
+    });
+    let text = format!("call(v{x}, v{y}), to_apply={name}");
+    maker.op(ty, &dims, text, &[x, y], Accuracy::Exact)
+}
+
+fn map(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| computes(ty));
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    let op = exact_op(maker, ty);
+    let name = body(maker, op, ty);
+    let all: Vec<String> = (0..dims.len()).map(|d| d.to_string()).collect();
+    let text = format!(
+        "map(v{x}, v{y}), dimensions={{{}}}, to_apply={name}",
+        all.join(",")
+    );
+    maker.op(ty, &dims, text, &[x, y], Accuracy::Exact)
+}
+
+fn barrier(maker: &mut Maker) -> usize {
+    let x = maker.value(|_, _| true);
+    let y = maker.value(|_, _| true);
+    let shapes = format!("({}, {})", maker.line(x).shape, maker.line(y).shape);
+    let both = tuple(maker, &shapes, &[x, y]);
+    let parts: Vec<_> = [x, y]
+        .iter()
+        .map(|&v| {
+            let (ty, dims) = maker.array(v);
+            (ty, dims, maker.moved(v))
+        })
+        .collect();
+    let names = maker.tuple_op(&parts, format!("opt-barrier(v{both})"), &[both]);
+    maker.stays_whole(x, names[0]);
+    maker.stays_whole(y, names[1]);
+    names[0]
+}
+
+fn generator(maker: &mut Maker) -> usize {
+    use PrimitiveType::{S32, U8, U16, U32, U64};
+    let (algorithm, length) =
+        maker
+            .random
+            .pick(&[("rng_three_fry", 2), ("rng_philox", 2), ("rng_philox", 3)]);
+    let state = maker.parameter(U64, &[length]);
+    let ty = maker.random.pick(&[U32, U64, S32, U8, U16, U32]);
+    let dims = maker.dims();
+    let parts = [
+        (U64, vec![length], Accuracy::Exact),
+        (ty, dims, Accuracy::Exact),
+    ];
+    let text = format!("rng-bit-generator(v{state}), algorithm={algorithm}");
+    maker.tuple_op(&parts, text, &[state])[1]
+}
+
+/// One participant: what is gathered and reduced is its own.
+fn collective(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, dims| computes(ty) && !dims.is_empty() && ty.bit_width() >= 8);
+    let (ty, dims) = maker.array(x);
+    let text = match maker.random.below(4) {
+        0 => {
+            let name = body(
+                maker,
+                if ty == PrimitiveType::Pred {
+                    "or"
+                } else {
+                    "add"
+                },
+                ty,
+            );
+            format!("all-reduce(v{x}), replica_groups={{}}, to_apply={name}")
+        }
+        1 => format!("all-gather(v{x}), replica_groups={{}}, dimensions={{0}}"),
+        2 => format!("collective-permute(v{x}), source_target_pairs={{{{0,0}}}}"),
+        _ => format!("copy(v{x})"),
+    };
+    maker.op(ty, &dims, text, &[x], Accuracy::Exact)
+}

@@ -1,7 +1,7 @@
 //! A loaded CPU program: code in memory, constants in place, and what is bound for its runs.
 //!
 //! Loading checks that everything the thunks name can be provided. Binding fixes the address of
-//! every allocation and works the thunks out into [`Step`]s, so that a run touches nothing but
+//! every allocation and works the thunks out into steps, so that a run touches nothing but
 //! those. Temporary memory and outputs live as long as the binding and are used again by each run.
 #![allow(unsafe_code, reason = "turns addresses of loaded code into functions")]
 

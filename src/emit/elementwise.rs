@@ -149,7 +149,10 @@ fn binary_complex(b: &mut KernelBuilder, op: HloBinary, x: Value, y: Value) -> O
             Value::Pair(re, b.add(ad, bc))
         }
         _ => {
-            let (re, im) = math::complex::binary(b, op, (a, bi), (c, d))?;
+            // The functions take the lanes of the first operand for those of all.
+            let lanes = b.ty(a).lanes.max(b.ty(c).lanes);
+            let [x, y] = [(a, bi), (c, d)].map(|(re, im)| (b.splat(re, lanes), b.splat(im, lanes)));
+            let (re, im) = math::complex::binary(b, op, x, y)?;
             Value::Pair(re, im)
         }
     })

@@ -199,6 +199,9 @@ pub(super) fn sqrt(z: C) -> C {
             )
         };
     }
+    if re.is_nan() || im.is_nan() {
+        return (f64::NAN, f64::NAN);
+    }
     // Scaling by a power of four keeps the sum below from overflowing or vanishing.
     let exponent = libm::ilogb(re.abs().max(im.abs())) / 2;
     let (x, y) = (

@@ -47,6 +47,15 @@ fn types(maker: &mut Maker) -> (PrimitiveType, PrimitiveType) {
     maker.random.pick(&pairs)
 }
 
+/// How near sums of products are: exact, but for the sign of a zero, which depends on the order.
+fn summed(ty: PrimitiveType) -> Accuracy {
+    if ty.is_integer() {
+        Accuracy::Exact
+    } else {
+        Accuracy::Near(0.0)
+    }
+}
+
 /// How large factors may be for `count` products to be summed exactly.
 fn factor(ty: PrimitiveType, sum: PrimitiveType, count: usize) -> i64 {
     let room = whole_limit(sum) / (2 * count.max(1)) as f64;
@@ -106,7 +115,7 @@ fn dot(maker: &mut Maker) -> usize {
         list(&left_sums),
         list(&right_sums)
     );
-    maker.op(sum, &to, text, &[x, y], Accuracy::Exact)
+    maker.op(sum, &to, text, &[x, y], summed(sum))
 }
 
 fn convolution(maker: &mut Maker) -> usize {
@@ -176,7 +185,7 @@ fn convolution(maker: &mut Maker) -> usize {
     if batches > 1 {
         text.push_str(&format!(", batch_group_count={batches}"));
     }
-    maker.op(sum, &to, text, &[x, y], Accuracy::Exact)
+    maker.op(sum, &to, text, &[x, y], summed(sum))
 }
 
 fn transform(maker: &mut Maker) -> usize {

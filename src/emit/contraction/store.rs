@@ -1,5 +1,6 @@
 //! From sums to results: the epilogue of a product.
 
+use crate::analysis::contraction::Access;
 use crate::analysis::contraction::Axis;
 use crate::analysis::contraction::Product;
 use crate::emit::convert;
@@ -138,6 +139,10 @@ impl<'a, 'm> Store<'a, 'm> {
             .output
             .iter()
             .any(|(axis, _)| *axis == Axis::Batch);
+        let features = match self.product.lhs.access {
+            Access::Patches { .. } => Axis::Column,
+            Access::Plain { .. } => Axis::Row,
+        };
         let zero = b.index(0);
         let mut at: Vec<ExprId> = vec![zero; self.dims.len()];
         for axis in [Axis::Batch, Axis::Row, Axis::Column] {
@@ -152,7 +157,7 @@ impl<'a, 'm> Store<'a, 'm> {
                 Axis::Column => column,
             };
             // Without a batch dimension, the batch is the upper part of the features.
-            let is_features = dims.len() == 1 && !has_batch && self.product.batch > 1;
+            let is_features = axis == features && !has_batch && self.product.batch > 1;
             let size = if axis == Axis::Row {
                 self.product.m
             } else {

@@ -28,7 +28,7 @@ pub mod emit;
 pub mod llvm;
 pub mod proto;
 pub mod wire;
-#[cfg(feature = "compiler")]
+#[cfg(feature = "reference")]
 pub mod front;
 pub mod bundle;
 #[cfg(feature = "simulator")]

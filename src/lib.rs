@@ -6,6 +6,8 @@ pub mod base;
 pub mod shape;
 pub mod linalg;
 pub mod literal;
+#[cfg(feature = "reference")]
+pub mod mlir;
 pub mod target;
 #[cfg(feature = "reference")]
 pub mod hlo;

@@ -39,6 +39,11 @@ const ROOMS: &[(&str, &str, &str)] = &[
         "base shape",
     ),
     (
+        "mlir",
+        "MLIR modules of StableHLO programs: the value, its text and bytecode forms",
+        "base shape literal",
+    ),
+    (
         "target",
         "what a machine is and what a host has, as data; targets that ship",
         "base shape",
@@ -102,7 +107,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "front",
         "input bytes to a module",
-        "base shape literal hlo wire",
+        "base shape literal mlir hlo wire",
     ),
     (
         "bundle",
@@ -122,7 +127,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "driver",
         "the order of rooms",
-        "base shape literal target hlo eval analysis passes schedule executable buffer kernel emit llvm wire front bundle runtime",
+        "base shape literal mlir target hlo eval analysis passes schedule executable buffer kernel emit llvm wire front bundle runtime",
     ),
     (
         "cli",

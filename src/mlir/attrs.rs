@@ -76,8 +76,8 @@ pub struct SymbolRef {
 pub struct Dense {
     /// A tensor or vector type of known sizes.
     pub ty: Type,
-    /// Whether `data` holds one element that stands for all. A reader makes a splat of data whose
-    /// text is one; an array of one element is always a splat, an empty one never.
+    /// Whether `data` holds one element that stands for all: so it is exactly when all elements are
+    /// equal, bit for bit, and there is one; see [`Dense::new`].
     pub splat: bool,
     /// The elements in row-major order.
     pub data: DenseData,
@@ -280,6 +280,28 @@ impl SymbolRef {
 }
 
 impl Dense {
+    /// The elements in their one form. `data` holds all elements, or one that stands for all.
+    pub fn new(ty: Type, mut data: Vec<u8>) -> Self {
+        let width = ty.element().element_bytes().unwrap_or(1).max(1);
+        let equal = data.len() >= width && data[width..] == data[..data.len() - width];
+        let empty = match &ty {
+            Type::Tensor(tensor) | Type::Vector(tensor) => tensor.element_count() == Some(0),
+            _ => false,
+        };
+        let splat = equal && !empty;
+        data.truncate(if empty {
+            0
+        } else if splat {
+            width
+        } else {
+            data.len()
+        });
+        Self {
+            ty,
+            splat,
+            data: DenseData::Bytes(data.into()),
+        }
+    }
     /// Number of elements that the type has.
     pub fn element_count(&self) -> u64 {
         match &self.ty {

@@ -14,6 +14,8 @@ mod bisect;
 mod damages;
 #[path = "cli/devices.rs"]
 mod devices;
+#[path = "cli/snapshots.rs"]
+mod snapshots;
 
 use std::fs;
 use std::path::Path;
@@ -340,7 +342,13 @@ fn by_products_and_dumps_are_written() {
     expect(&hlo, 0, "");
     assert!(stdout(&hlo).starts_with("HloModule add"));
     let absent = room.run(&["inspect", "add.xla", "--emit", "ptx"]);
-    expect(&absent, 3, "holds no ptx");
+    expect(&absent, 2, "holds no ptx");
+    assert!(stderr(&absent).contains("its code is obj"));
+    let taken = room.run(&["inspect", "add.xla", "--emit", "obj=part.o"]);
+    expect(&taken, 0, "");
+    assert_eq!(stdout(&taken), "wrote part.o\n");
+    let taken = room.run(&["inspect", "add.xla", "--emit", "obj=part.o", "--json"]);
+    assert!(stdout(&taken).contains(r#""written":["part.o"]"#));
     let stopped = [
         "compile",
         "add.hlo",

@@ -60,6 +60,31 @@ pub fn is_bundle(bytes: &[u8]) -> bool {
     take_apart(bytes).is_ok()
 }
 
+/// Whether the bytes begin as a bundle does, whole or damaged. No other input begins so: its first
+/// fields hold each other four deep, and a module in a snapshot three.
+pub fn begins_as_bundle(bytes: &[u8]) -> bool {
+    const FIRST_FIELD: u8 = 0x0a;
+    const DEPTH: usize = 4;
+    let is_nested = |bytes: &[u8]| {
+        let (mut rest, mut room) = (bytes, u64::MAX);
+        (0..DEPTH).all(|_| {
+            let Some(after) = rest.strip_prefix(&[FIRST_FIELD]) else {
+                return false;
+            };
+            let Some((length, after)) = options::length(after) else {
+                return false;
+            };
+            let fits = length > 0 && length < room;
+            (rest, room) = (after, length);
+            fits
+        })
+    };
+    split::is_records(bytes)
+        || is_nested(bytes)
+        || envelope::unwrap(bytes)
+            .is_some_and(|e| split::is_records(e.payload) || is_nested(e.payload))
+}
+
 /// Takes the layers off.
 pub(super) fn take_apart(bytes: &[u8]) -> Result<Parts> {
     if bytes.is_empty() {

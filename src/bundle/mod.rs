@@ -12,6 +12,7 @@ pub mod read;
 pub mod write;
 
 pub use detect::Form;
+pub use detect::begins_as_bundle;
 pub use detect::is_bundle;
 pub use host_check::host_check;
 pub use read::Bundle;

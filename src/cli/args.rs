@@ -27,6 +27,10 @@ const MOST: u64 = 4096;
 #[cfg(feature = "loader")]
 const MOST_RUNS: u64 = 1_000_000_000;
 
+/// The variable that names the target of a simulated GPU.
+#[cfg(feature = "loader")]
+const SIM_TARGET: &str = "XLA_AOT_SIM_TARGET";
+
 /// Parses a whole number within bounds.
 #[cfg(any(feature = "loader", feature = "compiler"))]
 fn whole<T: TryFrom<u64>>(
@@ -149,7 +153,7 @@ pub enum Verb {
 #[cfg(feature = "compiler")]
 #[derive(Debug, Args)]
 pub struct Compile {
-    /// Program: HLO text or a serialized HloModuleProto; `-` is standard input
+    /// Program: HLO text, a serialized HloModuleProto or a snapshot; `-` is standard input
     pub program: PathBuf,
     /// Bundle to write (default: the program's stem with `.xla`); `-` is standard output. With
     /// several targets a folder, or a name that gets the target before its suffix
@@ -217,12 +221,13 @@ pub struct RewriteArgs {
 #[cfg(all(feature = "compiler", feature = "loader"))]
 #[derive(Debug, Args)]
 pub struct Bisect {
-    /// Program: HLO text or a serialized HloModuleProto; `-` is standard input
+    /// Program: HLO text, a serialized HloModuleProto or a snapshot; `-` is standard input
     pub program: PathBuf,
     /// Kind of the program; told from its content by default
     #[arg(long, value_name = "KIND")]
     pub input_format: Option<String>,
-    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order (default: small numbers)
+    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
+    /// (default: the program's, when it is a snapshot, or small numbers)
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// What to compile for.
@@ -318,7 +323,7 @@ pub struct ToleranceArgs {
 #[derive(Debug, Args)]
 pub struct DeviceArgs {
     /// Device: `cpu`, `cuda:N` for a GPU by its number, or `sim:TARGET` for a simulated GPU,
-    /// `sim` for one that the bundle fits
+    /// `sim` for the one of XLA_AOT_SIM_TARGET, or else one that the bundle fits
     /// (default: what the bundle is for, on this machine)
     #[arg(
         long,
@@ -336,9 +341,15 @@ pub struct DeviceArgs {
 impl DeviceArgs {
     /// How the bundle is to be loaded.
     pub fn options(&self) -> Outcome<LoadOptions> {
-        run::check_device(&self.device).map_err(Failure::Option)?;
+        let mut device = self.device.clone();
+        if let DeviceChoice::Simulated(target @ None) = &mut device {
+            *target = std::env::var(SIM_TARGET)
+                .ok()
+                .filter(|name| !name.is_empty());
+        }
+        run::check_device(&device).map_err(Failure::Option)?;
         Ok(LoadOptions {
-            device: self.device.clone(),
+            device,
             threads: self.threads,
             ..LoadOptions::default()
         })
@@ -351,13 +362,13 @@ impl DeviceArgs {
 pub struct Run {
     /// Bundle; `-` is standard input
     pub bundle: PathBuf,
-    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order
+    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Expected results; exit code 4 when they differ
+    /// Expected results, out0, out1, ... or a snapshot's; exit code 4 when they differ
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
     /// How close results must be.
@@ -380,13 +391,14 @@ pub struct Eval {
     /// Kind of the program; told from its content by default
     #[arg(long, value_name = "KIND")]
     pub input_format: Option<String>,
-    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order
+    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
+    /// (default: the program's, when it is a snapshot)
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Expected results; exit code 4 when they differ
+    /// Expected results, out0, out1, ... or a snapshot's; exit code 4 when they differ
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
     /// How close results must be.
@@ -409,7 +421,7 @@ pub struct Inspect {
 pub struct Verify {
     /// Bundle; `-` is standard input
     pub bundle: PathBuf,
-    /// Inputs to run the bundle and the evaluator on
+    /// Inputs to run the bundle and the evaluator on, as `run` takes them
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Expected results; without them the reference evaluator's are used
@@ -433,7 +445,7 @@ pub struct Verify {
 pub struct Bench {
     /// Bundle; `-` is standard input
     pub bundle: PathBuf,
-    /// Inputs: an `.npz` with in0, in1, ..., or `.npy` files in order
+    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Runs to time (default: as many as fit in the duration, at least 5)

@@ -51,7 +51,7 @@ pub fn passes(context: &Context) -> Outcome {
 /// `xla-aot bisect`
 #[cfg(feature = "loader")]
 pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
-    use crate::cli::comparing::read_arrays;
+    use crate::cli::comparing::read_inputs;
     use crate::cli::comparing::tolerance;
     use crate::cli::exit;
     use crate::cli::exit::about;
@@ -74,7 +74,7 @@ pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
         return Err(Failure::Usage(message.to_owned()));
     };
     let name = files::shown(&args.program);
-    let program = files::read(&args.program)?;
+    let program = files::read_program(&args.program)?;
     let request = BisectRequest {
         compile: CompileOptions {
             input_format: args.input_format.clone(),
@@ -82,7 +82,7 @@ pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
             ..CompileOptions::new(target.clone())
         },
         load: args.device.options()?,
-        inputs: read_arrays(&args.input)?,
+        inputs: read_inputs(&args.input, &args.program, &program)?,
         tolerance: tolerance(&args.tolerance),
     };
     let finding = bisect(&program, &request).map_err(about(&name))?;

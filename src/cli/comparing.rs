@@ -1,5 +1,7 @@
 //! Array files named on the command line, and telling how results compare.
 
+#[cfg(feature = "reference")]
+use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -13,6 +15,8 @@ use crate::cli::files;
 use crate::cli::report;
 use crate::driver::Tolerance;
 use crate::driver::arrays::ArrayFile;
+#[cfg(feature = "reference")]
+use crate::driver::arrays::Content;
 use crate::driver::arrays::Verdict;
 
 /// Reads array files.
@@ -24,6 +28,26 @@ pub fn read_arrays(paths: &[PathBuf]) -> Outcome<Vec<ArrayFile>> {
         })
     });
     files.collect()
+}
+
+/// The files of inputs; without any the program's own, when that is a snapshot that has arguments.
+#[cfg(feature = "reference")]
+pub fn read_inputs(paths: &[PathBuf], path: &Path, program: &[u8]) -> Outcome<Vec<ArrayFile>> {
+    if !paths.is_empty() {
+        return read_arrays(paths);
+    }
+    let own = ArrayFile {
+        name: files::shown(path),
+        content: match files::is_standard(path) {
+            true => Content::Bytes(program.to_vec()),
+            false => files::open_arrays(path)?,
+        },
+    };
+    // What is no file of arrays at all is a program by itself.
+    Ok(match own.is_snapshot() {
+        Ok(true) => vec![own],
+        Ok(false) | Err(_) => Vec::new(),
+    })
 }
 
 /// The tolerance the flags say.

@@ -29,7 +29,6 @@ pub enum Failure {
     /// The command line asks for something that makes no sense.
     Usage(String),
     /// A word on the command line is not known or contradicts another.
-    #[cfg(any(feature = "loader", feature = "reference"))]
     Option(Box<Diagnostic>),
     /// A file cannot be read or written.
     File(String),
@@ -49,7 +48,6 @@ impl Failure {
             Self::Diagnostic(_, diagnostic) => code_of(diagnostic),
             Self::Findings(_, findings) => findings.iter().map(code_of).max().unwrap_or(OK),
             Self::Usage(_) => USAGE,
-            #[cfg(any(feature = "loader", feature = "reference"))]
             Self::Option(_) => USAGE,
             Self::File(_) => INPUT,
             Self::Told(code) => *code,

@@ -12,6 +12,8 @@ use crate::base::diag::io_reason;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::driver::arrays::Content;
+#[cfg(feature = "reference")]
+use crate::driver::arrays::snapshot_program_end;
 
 /// Largest input: what a proto can be.
 const MAX_INPUT: u64 = 2 << 30;
@@ -99,6 +101,28 @@ pub fn read(path: &Path) -> Outcome<Vec<u8>> {
         let message = format!("`{}` is larger than 2 GiB", shown(path));
         return Err(Failure::File(message));
     }
+    Ok(bytes)
+}
+
+/// Reads a program as [`read`] does; of a snapshot that is larger, the program alone.
+#[cfg(feature = "reference")]
+pub fn read_program(path: &Path) -> Outcome<Vec<u8>> {
+    if is_standard(path)
+        || !std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() > MAX_INPUT)
+    {
+        return read(path);
+    }
+    let failed = |e: std::io::Error| Failure::File(format!("cannot read `{}`: {e}", shown(path)));
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut bytes = Vec::new();
+    let start = (&file).take(16).read_to_end(&mut bytes);
+    start.map_err(failed)?;
+    let Some(end) = snapshot_program_end(&bytes, length).filter(|&end| end <= MAX_INPUT) else {
+        return read(path);
+    };
+    let rest = end.saturating_sub(bytes.len() as u64);
+    file.take(rest).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 #[cfg(feature = "compiler")]
 use crate::base::Diagnostic;
+#[cfg(feature = "compiler")]
+use crate::base::Location;
 use crate::base::suggest::closest;
 use crate::cli::Context;
 #[cfg(feature = "compiler")]
@@ -68,14 +70,15 @@ impl EmitRequest {
 }
 
 /// Writes the parts of a by-product: one file, or numbered files when there are several; none of
-/// them over a file that is `kept`.
+/// them over a file that is `kept`. Gives the files.
 pub fn write_emitted(
     request: &EmitRequest,
     parts: &[Emitted],
     beside: &Path,
     kept: &[&Path],
     context: &Context,
-) -> Outcome {
+) -> Outcome<Vec<PathBuf>> {
+    let mut written = Vec::new();
     let stem = if files::is_standard(beside) {
         PathBuf::from("stdin")
     } else {
@@ -105,8 +108,9 @@ pub fn write_emitted(
         context
             .reporter
             .log(1, &format!("wrote {}", path.display()));
+        written.push(path);
     }
-    Ok(())
+    Ok(written)
 }
 
 /// `xla-aot compile`
@@ -122,7 +126,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
         files::keep_apart(output, &[&args.program])?;
     }
     let name = files::shown(&args.program);
-    let program = files::read(&args.program)?;
+    let program = files::read_program(&args.program)?;
     if let Some(folder) = &args.dump_to {
         files::make_folder(folder)?;
     }
@@ -232,23 +236,27 @@ pub fn resolve(args: &TargetArgs) -> Outcome<Vec<Target>> {
         features: args.target_feature.clone(),
     };
     if args.target.is_empty() {
-        return Ok(vec![targets::resolve(&request).map_err(refused)?]);
+        return Ok(vec![
+            targets::resolve(&request).map_err(|e| refused(e, args))?,
+        ]);
     }
     let named = args.target.iter().map(|name| {
         let request = TargetRequest {
             name: Some(name.clone()),
             ..request.clone()
         };
-        targets::resolve(&request).map_err(refused)
+        targets::resolve(&request).map_err(|e| refused(e, args))
     });
     named.collect()
 }
 
 /// What is wrong with a target has its place in a file, or else stands on the command line.
 #[cfg(feature = "compiler")]
-fn refused(diagnostic: Box<Diagnostic>) -> Failure {
+fn refused(diagnostic: Box<Diagnostic>, args: &TargetArgs) -> Failure {
+    let file = args.gpu_target_config.as_deref().map(files::shown);
     match diagnostic.location {
-        Some(_) => Failure::Diagnostic(None, diagnostic),
+        Some(Location::Path(_)) => Failure::Diagnostic(None, diagnostic),
+        Some(_) => Failure::Diagnostic(file, diagnostic),
         None => Failure::Option(diagnostic),
     }
 }

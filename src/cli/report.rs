@@ -82,7 +82,6 @@ impl Reporter {
             Failure::Diagnostic(file, diagnostic) => {
                 self.diagnostic(file.as_deref(), diagnostic, exit);
             }
-            #[cfg(any(feature = "loader", feature = "reference"))]
             Failure::Option(diagnostic) => {
                 self.diagnostic(None, diagnostic, exit);
                 self.point_to_help();

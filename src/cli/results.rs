@@ -12,6 +12,8 @@ use crate::cli::args::Eval;
 #[cfg(feature = "loader")]
 use crate::cli::args::Run;
 use crate::cli::comparing::read_arrays;
+#[cfg(feature = "reference")]
+use crate::cli::comparing::read_inputs;
 use crate::cli::comparing::tell_verdicts;
 use crate::cli::comparing::tolerance;
 #[cfg(feature = "loader")]
@@ -147,11 +149,10 @@ pub fn eval(args: &Eval, context: &Context) -> Outcome {
     keep_apart(args.output.as_deref(), read, context)?;
     let format = args.input_format.as_deref();
     Evaluation::check_format(format).map_err(Failure::Option)?;
-    let program = files::read(&args.program)?;
+    let program = files::read_program(&args.program)?;
     let evaluation = Evaluation::open(&program, format).map_err(about(&name))?;
-    let results = evaluation
-        .run(&read_arrays(&args.input)?)
-        .map_err(about(&name))?;
+    let inputs = read_inputs(&args.input, &args.program, &program)?;
+    let results = evaluation.run(&inputs).map_err(about(&name))?;
     let expected = match &args.expect {
         Some(path) => {
             let files = read_arrays(std::slice::from_ref(path))?;

@@ -1,7 +1,10 @@
 //! The verbs that look: `inspect`, `verify`, `targets`, `explain`.
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
+use crate::base::codes;
 use crate::cli::Context;
 use crate::cli::args::Explain;
 use crate::cli::args::Inspect;
@@ -31,11 +34,31 @@ pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
         };
         return report::to_stdout(&text);
     }
+    let mut written = Vec::new();
     for request in &requests {
-        let parts = inspection.emit(request.kind).map_err(about(&name))?;
-        write_emitted(request, &parts, &args.bundle, &[&args.bundle], context)?;
+        let parts = inspection.emit(request.kind).map_err(|e| match e.code {
+            // The part was asked for on the command line; nothing is wrong with the bundle.
+            codes::UNKNOWN_WORD => Failure::Option(e),
+            _ => Failure::Diagnostic(Some(name.clone()), e),
+        })?;
+        let files = write_emitted(request, &parts, &args.bundle, &[&args.bundle], context)?;
+        written.extend(files);
     }
-    Ok(())
+    tell_written(&written, context)
+}
+
+/// Says which files parts went to, unless standard output has one of them.
+fn tell_written(files: &[PathBuf], context: &Context) -> Outcome {
+    if context.reporter.quiet || files.iter().any(|path| files::is_standard(path)) {
+        return Ok(());
+    }
+    let names = files.iter().map(|path| path.display().to_string());
+    let names: Vec<String> = names.collect();
+    if context.reporter.json {
+        return report::json_result(&json!({"schema": report::SCHEMA, "written": names}));
+    }
+    let lines = names.iter().map(|name| format!("wrote {name}\n"));
+    report::to_stdout(&lines.collect::<String>())
 }
 
 /// `xla-aot verify`

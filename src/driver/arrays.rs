@@ -1,4 +1,5 @@
 //! Array files in and out: which array of which file is which input, and results under their names.
+//! A snapshot of XLA serves as one: it holds the arguments of a program, and maybe its result.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -19,8 +20,10 @@ use crate::literal::npy::NpyArray;
 use crate::literal::npy::NpzArrays;
 use crate::shape::ArrayShape;
 use crate::shape::Shape;
+use crate::wire::snapshot;
+use crate::wire::snapshot::Values;
 
-/// An `.npz` or `.npy` file.
+/// An `.npz` or `.npy` file, or a snapshot.
 #[derive(Debug)]
 pub struct ArrayFile {
     /// What to call it in messages.
@@ -38,12 +41,28 @@ pub enum Content {
     Bytes(Vec<u8>),
 }
 
+/// Where the program ends in a snapshot of the large form, by the first bytes of a file of that
+/// length: what follows are arguments, which may be more than memory holds.
+#[cfg(feature = "reference")]
+pub fn snapshot_program_end(start: &[u8], length: u64) -> Option<u64> {
+    snapshot::large_header_end(start, length)
+}
+
 /// What an archive is read from.
 trait Source: Read + Seek {}
 
 impl<T: Read + Seek> Source for T {}
 
 impl ArrayFile {
+    /// Whether it is a snapshot that holds arguments.
+    ///
+    /// # Errors
+    /// `XA8002` when it cannot be read, `XA1004` when it is a damaged one.
+    #[cfg(feature = "reference")]
+    pub fn is_snapshot(&self) -> Result<bool> {
+        Ok(matches!(self.arrays()?, Arrays::Snapshot(values) if !values.arguments.is_empty()))
+    }
+
     /// The content from its start, and whether it is an archive.
     fn open(&self) -> Result<(Box<dyn Source + '_>, bool)> {
         let mut source: Box<dyn Source> = match &self.content {
@@ -64,6 +83,10 @@ impl ArrayFile {
         if is_archive {
             return Ok(Arrays::Named(npy::read_npz(source)?));
         }
+        if let Some(values) = snapshot::read(&mut source)? {
+            return Ok(Arrays::Snapshot(values));
+        }
+        source.rewind().map_err(|e| unreadable(&e))?;
         let mut bytes = Vec::new();
         source.read_to_end(&mut bytes).map_err(|e| unreadable(&e))?;
         Ok(Arrays::Single(NpyArray::read(bytes)?))
@@ -74,6 +97,30 @@ impl ArrayFile {
 enum Arrays {
     Named(NpzArrays),
     Single(NpyArray),
+    Snapshot(Values),
+}
+
+/// An array that was found for an input or result.
+#[derive(Clone)]
+enum Found {
+    File(NpyArray),
+    Value(ArrayLiteral),
+}
+
+impl Found {
+    /// The array as a value of this shape.
+    fn into_literal(self, name: &str, shape: &ArrayShape) -> Result<ArrayLiteral> {
+        let value = match self {
+            Self::File(array) => return array.into_literal(name, shape),
+            Self::Value(value) => value,
+        };
+        if value.ty() != shape.ty || value.shape().dims != shape.dims {
+            let (found, wanted) = (describe(value.shape()), describe(shape));
+            let message = format!("`{name}` is {found}, wanted {wanted}");
+            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+        }
+        Ok(value.reshaped(shape.clone()))
+    }
 }
 
 fn unreadable(error: &std::io::Error) -> Box<Diagnostic> {
@@ -97,18 +144,27 @@ pub fn array_leaves<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Vec<&'a 
 }
 
 /// Reads one value for each shape: from archives by name (`in0`, `in1`, ... for the prefix `in`),
-/// from single arrays in the order the files are given.
+/// from single arrays in the order the files are given, from snapshots the arguments or, for the
+/// prefix `out`, the result.
 ///
 /// # Errors
-/// `XA8002` for unreadable files; `XA8001` when arrays are missing, left over or do not fit.
+/// `XA8002` for unreadable files, `XA1004` for damaged snapshots; `XA8001` when arrays are missing,
+/// left over or do not fit.
 pub fn read(
     files: &[ArrayFile],
     prefix: &str,
     shapes: &[&ArrayShape],
 ) -> Result<Vec<ArrayLiteral>> {
-    let mut slots: Vec<Option<NpyArray>> = vec![None; shapes.len()];
+    let mut slots: Vec<Option<Found>> = vec![None; shapes.len()];
     for file in files {
-        let at = |e: Box<Diagnostic>| e.or_at(|| Location::Path(file.name.clone()));
+        let at = |mut e: Box<Diagnostic>| {
+            // A member is told with the archive it is in.
+            e.location = Some(Location::Path(match e.location.take() {
+                Some(Location::Path(member)) => format!("{}/{member}", file.name),
+                _ => file.name.clone(),
+            }));
+            e
+        };
         match file.arrays().map_err(at)? {
             Arrays::Named(arrays) => {
                 for (name, array) in arrays {
@@ -117,13 +173,25 @@ pub fn read(
                         .and_then(|n| n.parse::<usize>().ok());
                     let slot = number.and_then(|n| slots.get_mut(n));
                     let slot = slot.ok_or_else(|| at(left_over(&name, prefix, shapes.len())))?;
-                    *slot = Some(array);
+                    *slot = Some(Found::File(array));
+                }
+            }
+            Arrays::Snapshot(values) => {
+                for (i, value) in of_snapshot(values, prefix)
+                    .map_err(at)?
+                    .into_iter()
+                    .enumerate()
+                {
+                    let place = slots.get_mut(i);
+                    let name = format!("{prefix}{i}");
+                    *place.ok_or_else(|| at(left_over(&name, prefix, shapes.len())))? =
+                        Some(Found::Value(value));
                 }
             }
             Arrays::Single(array) => {
                 let slot = slots.iter_mut().find(|slot| slot.is_none());
                 let slot = slot.ok_or_else(|| at(left_over("the array", prefix, shapes.len())))?;
-                *slot = Some(array);
+                *slot = Some(Found::File(array));
             }
         }
     }
@@ -133,11 +201,38 @@ pub fn read(
             let name = format!("{prefix}{i}");
             let array = array.ok_or_else(|| {
                 let message = format!("`{name}`, {}, is missing", describe(shape));
-                Diagnostic::error(codes::INPUT_MISMATCH, message)
+                let error = Diagnostic::error(codes::INPUT_MISMATCH, message);
+                match files.is_empty() {
+                    true => error.help(how_to_give(prefix, shapes.len())),
+                    false => error,
+                }
             })?;
             array.into_literal(&name, shape)
         })
         .collect()
+}
+
+/// The values of a snapshot that the prefix means.
+fn of_snapshot(values: Values, prefix: &str) -> Result<Vec<ArrayLiteral>> {
+    if prefix == "in" {
+        return Ok(values.arguments);
+    }
+    values.result.ok_or_else(|| {
+        let message = "the snapshot holds arguments, and no result";
+        Diagnostic::error(codes::INPUT_MISMATCH, message)
+    })
+}
+
+/// What to do where a program has no arrays at all.
+fn how_to_give(prefix: &str, count: usize) -> String {
+    let names = match count {
+        1 => format!("`{prefix}0`"),
+        n => format!("`{prefix}0` to `{prefix}{}`", n - 1),
+    };
+    format!(
+        "name a file with --input: an `.npz` with {names}, `.npy` files in order, or a snapshot of \
+         XLA"
+    )
 }
 
 fn left_over(name: &str, prefix: &str, count: usize) -> Box<Diagnostic> {
@@ -281,6 +376,23 @@ mod tests {
         assert_eq!(
             extra.message,
             "`in2` has no place, `in0` to `in1` are wanted"
+        );
+    }
+
+    #[test]
+    fn a_damaged_member_is_told_with_its_archive() {
+        let odd = NpyArray {
+            kind: npy::NpyKind::Float,
+            width: 3,
+            dims: vec![1],
+            data: vec![0; 3],
+        };
+        let archive = file("a.npz", npy::write_npz([("in0", &odd)]).unwrap());
+        let shape = ArrayShape::new(PrimitiveType::F32, [1]);
+        let error = read(&[archive], "in", &[&shape]).unwrap_err();
+        assert_eq!(
+            error.location,
+            Some(Location::Path("a.npz/in0.npy".to_owned()))
         );
     }
 

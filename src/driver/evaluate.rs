@@ -37,7 +37,7 @@ impl Evaluation {
     /// # Errors
     /// What the reader gives.
     pub fn open(program: &[u8], format: Option<&str>) -> Result<Self> {
-        if format.is_none() && bundle::is_bundle(program) {
+        if format.is_none() && (bundle::is_bundle(program) || bundle::begins_as_bundle(program)) {
             return Self::of_bundle(&bundle::read(program)?);
         }
         let module = read_program(program, format)?;

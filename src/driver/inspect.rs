@@ -38,7 +38,7 @@ impl Inspection {
     /// Parts of one kind.
     ///
     /// # Errors
-    /// `XA7003` when bundles do not hold that kind.
+    /// `XA1006` when this bundle, or any, does not hold that kind.
     pub fn emit(&self, kind: EmitKind) -> Result<Vec<Emitted>> {
         let executable = &self.bundle.executable;
         let text = |text: String| {
@@ -50,7 +50,7 @@ impl Inspection {
             EmitKind::Thunks => text(emitted::thunks(executable)),
             EmitKind::Obj | EmitKind::Ptx | EmitKind::Cubin => {
                 let images = executable.images.iter();
-                let images = images.filter(|image| is_kind(&image.code, kind));
+                let images = images.filter(|image| kind_of(&image.code) == kind);
                 let parts: Vec<_> = images
                     .map(|image| Emitted {
                         kind,
@@ -58,13 +58,27 @@ impl Inspection {
                     })
                     .collect();
                 if parts.is_empty() {
-                    return Err(absent(kind));
+                    return Err(self.absent_code(kind));
                 }
                 Ok(parts)
             }
             EmitKind::Buffers | EmitKind::LlvmIr | EmitKind::Asm => {
                 Err(absent(kind).help("compile the program again with this --emit"))
             }
+        }
+    }
+
+    /// Says which code there is instead.
+    fn absent_code(&self, kind: EmitKind) -> Box<Diagnostic> {
+        let images = self.bundle.executable.images.iter();
+        let mut kinds: Vec<EmitKind> = images.map(|image| kind_of(&image.code)).collect();
+        kinds.sort();
+        kinds.dedup();
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        let error = absent(kind);
+        match names.is_empty() {
+            true => error,
+            false => error.help(format!("its code is {}", names.join(" and "))),
         }
     }
 
@@ -81,15 +95,15 @@ impl Inspection {
     }
 }
 
-fn is_kind(code: &Code, kind: EmitKind) -> bool {
+fn kind_of(code: &Code) -> EmitKind {
     match code {
-        Code::Elf(_) => kind == EmitKind::Obj,
-        Code::Ptx(_) => kind == EmitKind::Ptx,
-        Code::Cubin(_) => kind == EmitKind::Cubin,
+        Code::Elf(_) => EmitKind::Obj,
+        Code::Ptx(_) => EmitKind::Ptx,
+        Code::Cubin(_) => EmitKind::Cubin,
     }
 }
 
 fn absent(kind: EmitKind) -> Box<Diagnostic> {
     let message = format!("the bundle holds no {}", kind.name());
-    Diagnostic::unsupported(codes::BUNDLE_UNSUPPORTED, message)
+    Diagnostic::error(codes::UNKNOWN_WORD, message)
 }

@@ -14,7 +14,7 @@ pub enum InputFormat {
     /// HLO as text.
     HloText,
     /// A serialized `HloModuleProto`, or a message that holds one (`HloProto`, `HloSnapshot`,
-    /// `HloModuleProtoWithConfig`).
+    /// `HloUnoptimizedSnapshot` in both its forms, `HloModuleProtoWithConfig`).
     HloProto,
     /// StableHLO, MHLO or CHLO as MLIR text.
     StablehloText,
@@ -112,7 +112,13 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     if bytes.starts_with(BYTECODE_MAGIC) {
         return Ok(InputFormat::StablehloBytecode);
     }
-    if is_message(bytes) {
+    let end = wire::snapshot::large_header_end(bytes, bytes.len() as u64);
+    let end = end.and_then(|end| usize::try_from(end).ok());
+    let is_large = end.is_some_and(|end| {
+        let mut rest = &bytes[..end];
+        varint(&mut rest).is_some() && is_message(rest)
+    });
+    if is_large || is_message(bytes) {
         return Ok(InputFormat::HloProto);
     }
     if let Some(format) = text_format(bytes) {

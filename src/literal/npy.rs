@@ -213,8 +213,33 @@ impl NpyArray {
                 kind.letter()
             )));
         }
+        if self.kind != NpyKind::Raw && is_part_of_byte(shape.ty) {
+            let is_wide = |&byte: &u8| narrow(shape.ty, byte) != byte;
+            if let Some(at) = self.data.iter().position(is_wide) {
+                return Err(self.too_wide(name, shape, at));
+            }
+        }
         canonicalize(shape.ty, &mut self.data);
         Ok(ArrayLiteral::new(shape.clone(), self.data))
+    }
+
+    /// An element that the type does not have.
+    fn too_wide(&self, name: &str, shape: &ArrayShape, at: usize) -> Box<Diagnostic> {
+        let byte = self.data[at];
+        let mut index = vec![0; self.dims.len()];
+        let mut rest = at;
+        for (place, &dim) in index.iter_mut().zip(&self.dims).rev() {
+            (*place, rest) = (rest % dim.max(1), rest / dim.max(1));
+        }
+        let value = match self.kind {
+            NpyKind::Signed => i32::from(byte.cast_signed()),
+            _ => i32::from(byte),
+        };
+        let message = format!(
+            "`{name}` has {value} at {index:?}, which {} does not hold",
+            shape.ty
+        );
+        Diagnostic::error(codes::INPUT_MISMATCH, message)
     }
 
     /// The value as a file stores it.
@@ -252,15 +277,21 @@ fn canonicalize(ty: PrimitiveType, data: &mut [u8]) {
     if ty == PrimitiveType::Pred {
         data.iter_mut()
             .for_each(|byte| *byte = u8::from(*byte != 0));
-    } else if ty.is_sub_byte() {
-        let unused = 8 - ty.bit_width();
-        for byte in data {
-            *byte = if ty.is_signed() {
-                (((*byte << unused).cast_signed()) >> unused).cast_unsigned()
-            } else {
-                (*byte << unused) >> unused
-            };
-        }
+    } else if is_part_of_byte(ty) {
+        data.iter_mut().for_each(|byte| *byte = narrow(ty, *byte));
+    }
+}
+
+fn is_part_of_byte(ty: PrimitiveType) -> bool {
+    ty != PrimitiveType::Pred && ty.is_sub_byte()
+}
+
+/// The byte with the bits that elements of the type do not use as literals keep them.
+fn narrow(ty: PrimitiveType, byte: u8) -> u8 {
+    let unused = 8 - ty.bit_width();
+    match ty.is_signed() {
+        true => ((byte << unused).cast_signed() >> unused).cast_unsigned(),
+        false => (byte << unused) >> unused,
     }
 }
 
@@ -545,7 +576,19 @@ mod tests {
             literal(&bf16, PrimitiveType::BF16).unwrap().bytes(),
             bf16.data
         );
-        let s4 = raw(NpyKind::Signed, 1, &[0xff, 0x08]);
+        let wide = raw(NpyKind::Signed, 1, &[0xff, 0x08]);
+        let told = literal(&wide, PrimitiveType::S4).unwrap_err().message;
+        assert!(
+            told.ends_with("has 8 at [1], which s4 does not hold"),
+            "{told}"
+        );
+        let wide = raw(NpyKind::Unsigned, 1, &[15, 16]);
+        let told = literal(&wide, PrimitiveType::U4).unwrap_err().message;
+        assert!(
+            told.ends_with("has 16 at [1], which u4 does not hold"),
+            "{told}"
+        );
+        let s4 = raw(NpyKind::Signed, 1, &[0xff, 0xf8]);
         let s4 = literal(&s4, PrimitiveType::S4).unwrap();
         assert_eq!(s4.bytes(), [0xff, 0xf8]);
         assert_eq!(NpyArray::from_literal(&s4).dtype(), "|i1");

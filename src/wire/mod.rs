@@ -13,6 +13,7 @@ pub mod literal;
 pub mod number;
 pub mod options;
 pub mod shape;
+pub mod snapshot;
 pub mod split;
 pub mod target;
 mod target_schema;

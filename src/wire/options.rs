@@ -149,3 +149,9 @@ pub fn target_config_of(options: &[u8]) -> Vec<u8> {
     let config = options.target_config;
     config.map(|c| c.encode_to_vec()).unwrap_or_default()
 }
+/// A length in front of bytes, and what comes after it.
+pub fn length(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut rest = bytes;
+    let length = prost::encoding::decode_varint(&mut rest).ok()?;
+    Some((length, rest))
+}

@@ -130,6 +130,9 @@ pub fn read(file: &[u8]) -> Result<Joined> {
         let content = content.ok_or_else(|| failed(format!("record {i} of {count} is missing")))?;
         append(record, &content, &mut bytes)?;
     }
+    if next()?.is_some() {
+        return Err(failed(format!("it goes on after its {count} records")));
+    }
     Ok(Joined {
         type_name: manifest.result_proto_type,
         bytes,
@@ -195,6 +198,12 @@ mod tests {
         .unwrap();
         for cut in 0..file.len() {
             assert!(read(&file[..cut]).is_err(), "{cut}");
+        }
+        for more in [1, 40, 64, 500] {
+            let longer = [&file[..], &vec![0; more]].concat();
+            assert!(read(&longer).is_err(), "{more}");
+            let again = [&file[..], &file[64..]].concat();
+            assert!(read(&again).is_err());
         }
         for bit in 0..file.len() * 8 {
             let mut damaged = file.clone();

@@ -18,6 +18,7 @@ const DAMAGES: &[Damage] = &[
     ("its beginning", |whole| whole[..whole.len() / 3].to_vec()),
     ("almost all", |whole| whole[..whole.len() - 1].to_vec()),
     ("its end", |whole| whole[whole.len() / 2..].to_vec()),
+    ("more bytes", |whole| [whole, &[0; 7]].concat()),
     ("a bit in the middle", |whole| flip(whole, whole.len() / 2)),
     ("a bit at a quarter", |whole| flip(whole, whole.len() / 4)),
 ];
@@ -56,6 +57,10 @@ fn damaged_bundles_are_rejected_by_every_verb() {
                     assert_eq!(error["exit"], 3);
                 }
             }
+            // The evaluator takes programs too, and knows a bundle by its beginning.
+            let is_bundle = damage(&whole).starts_with(&whole[..16]);
+            let evaluated = room.run(&["eval", "bad.xla"]);
+            expect(&evaluated, if is_bundle { 3 } else { 1 }, "XA");
             // A program that cannot be read is no bundle that was rejected.
             let compile = ["compile", "bad.xla", "-o", "out.xla"];
             expect(&room.run(&compile), 1, "XA1");

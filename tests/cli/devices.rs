@@ -69,6 +69,11 @@ fn devices_that_do_not_fit_are_refused() {
         3,
         "the code is for capability 9.0a, the simulated GPU is NVIDIA A100",
     );
+    let mut named = Command::cargo_bin("xla-aot").unwrap();
+    named.current_dir(room.path(""));
+    named.args(["verify", "add.xla", "--device", "sim"]);
+    let named = named.env("XLA_AOT_SIM_TARGET", "a100_sxm_80").output();
+    expect(&named.unwrap(), 3, "the simulated GPU is NVIDIA A100");
     expect(
         &run_on(&room, "sim:gpu_of_dreams", &[]),
         2,

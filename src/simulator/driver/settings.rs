@@ -62,6 +62,7 @@ pub struct Request {
 impl Settings {
     /// Reads the settings through `variable`.
     pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let checked = variable("XLA_AOT_SIM_CHECKS");
         let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
         let mut complaints = Vec::new();
         let mut number = |name: &str, least: u64, most: u64| {
@@ -83,7 +84,7 @@ impl Settings {
             stats: variable("XLA_AOT_SIM_STATS").is_some(),
             ..Options::default()
         };
-        if let Some(text) = variable("XLA_AOT_SIM_CHECKS") {
+        if let Some(text) = checked {
             checks(&text, &mut options, &mut complaints);
         }
         let eager = match variable("XLA_AOT_SIM_STREAMS").as_deref() {
@@ -128,9 +129,14 @@ fn checks(text: &str, options: &mut Options, complaints: &mut Vec<String>) {
     options.bounds = true;
     options.uninitialized = all;
     options.races = all;
+    let is_alone = !text.contains(',');
     for word in text.split(',') {
         match word.trim() {
-            "all" | "none" | "bounds" => {}
+            "bounds" => {}
+            "all" | "none" if is_alone => {}
+            alone @ ("all" | "none") => complaints.push(format!(
+                "XLA_AOT_SIM_CHECKS: found `{alone}` among others in `{text}`, wanted it alone"
+            )),
             "uninitialized" => options.uninitialized = true,
             "races" => options.races = true,
             other => complaints.push(format!(
@@ -165,6 +171,9 @@ mod tests {
     fn every_odd_value_is_complained_about() {
         for (name, text) in [
             ("XLA_AOT_SIM_CHECKS", "race"),
+            ("XLA_AOT_SIM_CHECKS", ""),
+            ("XLA_AOT_SIM_CHECKS", "all,races"),
+            ("XLA_AOT_SIM_CHECKS", "bounds,none"),
             ("XLA_AOT_SIM_DEVICES", "-1"),
             ("XLA_AOT_SIM_DEVICES", "65"),
             ("XLA_AOT_SIM_THREADS", "two"),

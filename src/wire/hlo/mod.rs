@@ -1,4 +1,4 @@
-//! HLO modules on the wire: `HloModuleProto`, `HloProto`, `HloSnapshot`, `HloModuleProtoWithConfig`.
+//! HLO modules on the wire: `HloModuleProto`, and the messages that hold one.
 //!
 //! Decoding is total: any bytes give a module or a diagnostic, never a panic, in memory bounded by a
 //! multiple of the input. Encoding is deterministic and writes complete ids: the computation's index
@@ -20,6 +20,8 @@ use crate::hlo::Module;
 use crate::proto::xla as pb;
 use crate::wire::number::bad;
 use crate::wire::number::message;
+use crate::wire::snapshot;
+use crate::wire::snapshot::Holder;
 
 /// The module of a serialized `xla.HloModuleProto`.
 ///
@@ -41,33 +43,26 @@ pub fn decode_module_with_config(bytes: &[u8]) -> Result<Module> {
 }
 
 /// The module of any serialized message that holds one: `HloModuleProto`, `HloProto`,
-/// `HloSnapshot` or `HloModuleProtoWithConfig`.
+/// `HloSnapshot`, `HloUnoptimizedSnapshot` in both its forms, or `HloModuleProtoWithConfig`.
 ///
 /// # Errors
 /// `XA1004` when the bytes are none of them.
 pub fn decode_any(bytes: &[u8]) -> Result<Module> {
-    let plain = message::<pb::HloModuleProto>(bytes, "xla.HloModuleProto");
-    if let Ok(proto) = &plain
-        && !proto.computations.is_empty()
-    {
-        return decode::decode(proto, None);
+    let none = || bad("the bytes hold no HLO module");
+    match snapshot::open(bytes)? {
+        Holder::Module(proto) => decode::decode(&proto, None),
+        Holder::WithConfig(proto) => {
+            let module = proto.hlo_module.as_ref().ok_or_else(none)?;
+            decode::decode(module, proto.config.as_ref())
+        }
+        Holder::Snapshot(proto) => {
+            let module = proto.hlo.as_ref().and_then(|hlo| hlo.hlo_module.as_ref());
+            decode::decode(module.ok_or_else(none)?, None)
+        }
+        Holder::Unoptimized(proto) => {
+            decode::decode(proto.hlo_module.as_ref().ok_or_else(none)?, None)
+        }
     }
-    if let Ok(proto) = pb::HloModuleProtoWithConfig::decode(bytes)
-        && let Some(module) = &proto.hlo_module
-        && !module.computations.is_empty()
-    {
-        return decode::decode(module, proto.config.as_ref());
-    }
-    if let Ok(proto) = pb::HloSnapshot::decode(bytes)
-        && let Some(module) = proto.hlo.as_ref().and_then(|hlo| hlo.hlo_module.as_ref())
-        && !module.computations.is_empty()
-    {
-        return decode::decode(module, None);
-    }
-    Err(match plain {
-        Err(error) => error,
-        Ok(_) => bad("the module has no computations"),
-    })
 }
 
 /// The serialized `xla.HloModuleProto` of a module.

@@ -448,10 +448,11 @@ impl AttrMap {
 impl FromIterator<(Name, Attr)> for AttrMap {
     /// Of attributes with one name the last one stays.
     fn from_iter<I: IntoIterator<Item = (Name, Attr)>>(entries: I) -> Self {
-        let mut map = Self::new();
-        for (name, attr) in entries {
-            map.insert(name, attr);
-        }
-        map
+        let mut entries: Vec<(Name, Attr)> = entries.into_iter().collect();
+        // The sort is stable, so that the last of equal names is the one to stay.
+        entries.reverse();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        entries.dedup_by(|a, b| a.0 == b.0);
+        Self { entries }
     }
 }

@@ -6,7 +6,7 @@
 //! - Ops, attributes and enum cases have the names that the current StableHLO dialect prints in the
 //!   generic form; words of VHLO, `mhlo` ops and older spellings are translated by the readers.
 //! - Properties and discardable attributes stand together in one map sorted by name.
-//! - An optional attribute that has its default value is absent; [`dialect::default_of`] knows them.
+//! - An optional attribute that has its default value is absent; see [`dialect::drop_defaults`].
 //! - Attributes of a dialect are structured where the reader knows them: [`Attr::Enum`] for
 //!   `#stablehlo<precision HIGH>`, [`Attr::Struct`] for `#stablehlo.dot<...>`, with the fields that
 //!   the generic form prints; a field with its default value (an empty list, zero) is absent.
@@ -20,6 +20,7 @@
 
 pub mod access;
 pub mod attrs;
+pub mod bytecode;
 pub mod dialect;
 pub mod location;
 pub mod module;

@@ -14,6 +14,8 @@ mod bisect;
 mod damages;
 #[path = "cli/devices.rs"]
 mod devices;
+#[path = "cli/exports.rs"]
+mod exports;
 #[path = "cli/snapshots.rs"]
 mod snapshots;
 
@@ -358,11 +360,27 @@ fn by_products_and_dumps_are_written() {
         "emit",
         "--dump-to",
         "d",
+        "--dump-hlo-as",
+        "text,proto",
     ];
     expect(&room.run(&stopped), 0, "");
     assert!(!room.path("no.xla").exists());
-    let dumps = fs::read_dir(room.path("d")).unwrap().count();
-    assert!(dumps > 2, "{dumps}");
+    for name in [
+        "before_optimizations.txt",
+        "before_optimizations.hlo.pb",
+        "cpu_after_optimizations.txt",
+        "cpu_after_optimizations.hlo.pb",
+        "cpu_after_optimizations-buffer-assignment.txt",
+    ] {
+        let path = format!("d/module_0000.add.{name}");
+        assert!(room.path(&path).is_file(), "{path}");
+        if !name.ends_with("assignment.txt") {
+            let ran = room.run(&["eval", &path, "-i", "x.npy", "-i", "y.npy"]);
+            assert_eq!(stdout(&ran), "out0: f32[4] {11.0, 22.0, 33.0, 44.0}\n");
+        }
+    }
+    let lonely = room.run(&["compile", "add.hlo", "--dump-hlo-as", "text"]);
+    expect(&lonely, 2, "--dump-to");
     let timed = room.run(&["compile", "add.hlo", "--time-passes"]);
     expect(&timed, 0, "total");
 }

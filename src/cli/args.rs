@@ -130,7 +130,7 @@ pub enum Verb {
     /// Run a program (or a bundle's) on the reference evaluator
     #[cfg(feature = "reference")]
     Eval(Eval),
-    /// Show what a bundle holds
+    /// Show what a bundle or a jax.export file holds
     Inspect(Inspect),
     /// Check a bundle: its rules, this host, and its results
     Verify(Verify),
@@ -184,9 +184,19 @@ pub struct Compile {
     /// Write a by-product too: hlo, thunks, buffers, llvm-ir, asm, obj, ptx, cubin
     #[arg(long, value_name = "KIND[=PATH]", value_delimiter = ',')]
     pub emit: Vec<String>,
-    /// Write what each step makes into this folder
+    /// Write what each step makes into this folder, under the names that XLA's dumps have
     #[arg(long, value_name = "DIR")]
     pub dump_to: Option<PathBuf>,
+    /// Forms of dumped modules, those of XLA: text, proto
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        value_delimiter = ',',
+        default_value = "text",
+        requires = "dump_to"
+    )]
+    pub dump_hlo_as: Vec<DumpAs>,
     /// Stop after a step: front, passes, schedule, buffers, emit, llvm
     #[arg(long, value_name = "STEP")]
     pub stop_after: Option<String>,
@@ -199,6 +209,16 @@ pub struct Compile {
     /// Threads to compile with (default: all this process may use)
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub jobs: Option<usize>,
+}
+
+/// A form of dumped modules.
+#[cfg(feature = "compiler")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DumpAs {
+    /// HLO text
+    Text,
+    /// A serialized HloProto
+    Proto,
 }
 
 /// Which optional rewrites are made.
@@ -409,7 +429,7 @@ pub struct Eval {
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
 pub struct Inspect {
-    /// Bundle; `-` is standard input
+    /// Bundle, or jax.export file; `-` is standard input
     pub bundle: PathBuf,
     /// Take a part out instead: hlo, thunks, obj, ptx, cubin
     #[arg(long, value_name = "KIND[=PATH]", value_delimiter = ',')]

@@ -12,6 +12,8 @@ use crate::cli::Context;
 #[cfg(feature = "compiler")]
 use crate::cli::args::Compile;
 #[cfg(feature = "compiler")]
+use crate::cli::args::DumpAs;
+#[cfg(feature = "compiler")]
 use crate::cli::args::TargetArgs;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
@@ -113,6 +115,16 @@ pub fn write_emitted(
     Ok(written)
 }
 
+#[cfg(feature = "compiler")]
+impl DumpAs {
+    fn form(self) -> compile::DumpForm {
+        match self {
+            Self::Text => compile::DumpForm::Text,
+            Self::Proto => compile::DumpForm::Proto,
+        }
+    }
+}
+
 /// `xla-aot compile`
 #[cfg(feature = "compiler")]
 pub fn compile(args: &Compile, context: &Context) -> Outcome {
@@ -140,6 +152,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
             jobs: args.jobs.unwrap_or_else(compile::default_jobs),
             assembler: assembler(args, target)?,
             emit: emits.iter().map(|e| e.kind).collect(),
+            dump_forms: args.dump_hlo_as.iter().map(|form| form.form()).collect(),
             stop_after: args.stop_after.clone(),
             rewrites: rewrites.clone(),
         };
@@ -162,7 +175,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
             }
         }
         if let Some(message) = failed_dump {
-            return Err(Failure::File(message));
+            context.reporter.warn(&message);
         }
         for request in &emits {
             let parts: Vec<Emitted> = compiled

@@ -24,7 +24,6 @@ pub struct Progress {
     times: Vec<(String, usize, Duration)>,
     bar: Option<ProgressBar>,
     dumps: Option<PathBuf>,
-    count: usize,
     failed_dump: Option<String>,
 }
 
@@ -45,7 +44,6 @@ impl Progress {
             times: Vec::new(),
             bar,
             dumps,
-            count: 0,
             failed_dump: None,
         }
     }
@@ -120,8 +118,7 @@ impl Observer for Progress {
         let Some(folder) = &self.dumps else {
             return;
         };
-        let path = folder.join(format!("{:02}-{}", self.count, name.replace('/', "-")));
-        self.count += 1;
+        let path = folder.join(name);
         if let Err(error) = std::fs::write(&path, content) {
             let message = format!("cannot write `{}`: {error}", path.display());
             self.failed_dump.get_or_insert(message);

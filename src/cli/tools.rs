@@ -25,6 +25,13 @@ pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
     let name = files::shown(&args.bundle);
     let requests = EmitRequest::parse_all(&args.emit)?;
     let bundle = files::read(&args.bundle)?;
+    #[cfg(feature = "reference")]
+    if requests.is_empty()
+        && let Some(text) =
+            driver::exports::describe(&bundle, context.reporter.json).map_err(about(&name))?
+    {
+        return report::to_stdout(&text);
+    }
     let inspection = driver::inspect::Inspection::open(&bundle).map_err(about(&name))?;
     if requests.is_empty() {
         let text = if context.reporter.json {

@@ -12,6 +12,9 @@ use crate::base::suggest::closest;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::bundle;
+pub use crate::driver::dump::DumpForm;
+use crate::driver::dump::Dumper;
+use crate::driver::dump::Passes;
 use crate::driver::emitted;
 use crate::driver::emitted::EmitKind;
 use crate::driver::emitted::Emitted;
@@ -35,8 +38,6 @@ use crate::llvm::Assemble;
 use crate::llvm::TextKind;
 use crate::llvm::ptxas;
 use crate::passes;
-use crate::passes::Changed;
-use crate::passes::PassObserver;
 pub use crate::passes::PassOptions;
 pub use crate::passes::Rewrite;
 pub use crate::passes::RewriteReport;
@@ -112,6 +113,8 @@ pub struct CompileOptions {
     pub assembler: Assembler,
     /// By-products that are wanted.
     pub emit: Vec<EmitKind>,
+    /// Forms that modules are dumped in.
+    pub dump_forms: Vec<DumpForm>,
     /// Step to stop after; then there is no bundle.
     pub stop_after: Option<String>,
     /// Which optional rewrites are made.
@@ -130,6 +133,7 @@ impl CompileOptions {
             jobs: default_jobs(),
             assembler: Assembler::None,
             emit: Vec::new(),
+            dump_forms: vec![DumpForm::Text],
             stop_after: None,
             rewrites: PassOptions::default(),
         }
@@ -256,13 +260,17 @@ pub fn build(
     let last = Step::from_name(options.stop_after.as_deref())?;
     let target = &options.target;
     let mut compiled = Compiled::default();
-    dump(observer, "imported.hlo", || hlo::print::module(&module));
+    let dumper = Dumper::new(&module, target, &options.dump_forms);
+    dumper.before_optimizations(observer, &module);
     if last == Step::Front {
         compiled.text(options, EmitKind::Hlo, || hlo::print::module(&module));
         return Ok(compiled);
     }
     let (module, rewrites) = step(observer, "passes", |observer| {
-        passes::run(module, target, &options.rewrites, &mut Passes { observer })
+        let mut passes = Passes::new(observer, &dumper);
+        let run = passes::run(module, target, &options.rewrites, &mut passes);
+        passes.flush("pipeline-end");
+        run
     })?;
     compiled.rewrites = rewrites;
     if last == Step::Passes {
@@ -273,16 +281,14 @@ pub fn build(
     compiled.text(options, EmitKind::Hlo, || {
         hlo::print::module(&scheduled.module)
     });
-    dump(observer, "scheduled.hlo", || {
-        hlo::print::module(&scheduled.module)
-    });
+    dumper.after_optimizations(observer, &scheduled.module);
     if last == Step::Schedule {
         return Ok(compiled);
     }
     let assignment = step(observer, "buffers", |_| assign(&scheduled, target))?;
     let plan = || buffer::print(&scheduled.module, &assignment);
     compiled.text(options, EmitKind::Buffers, plan);
-    dump(observer, "buffers.txt", plan);
+    dumper.buffers(observer, plan);
     if last == Step::Buffers {
         return Ok(compiled);
     }
@@ -291,21 +297,15 @@ pub fn build(
     })?;
     check_nesting(&program)?;
     for kernel in &program.kernels {
-        dump(observer, &format!("{}.kir", kernel.name), || {
-            kernel::print::kernel(kernel)
-        });
+        let suffix = format!("{}.kir", kernel.name);
+        dumper.text(observer, &suffix, || kernel::print::kernel(kernel));
     }
     if last == Step::Emit {
         return Ok(compiled);
     }
     let code = step(observer, "llvm", |_| generate(&program, options))?;
     compiled.code(options, &code);
-    for (i, image) in code.images.iter().enumerate() {
-        observer.dump(
-            &format!("image-{i}.{}", suffix(&image.code)),
-            image.code.bytes(),
-        );
-    }
+    dumper.images(observer, &code.images);
     if last == Step::Llvm {
         return Ok(compiled);
     }
@@ -314,7 +314,7 @@ pub fn build(
     })?;
     let thunks = || emitted::thunks(&executable);
     compiled.text(options, EmitKind::Thunks, thunks);
-    dump(observer, "thunks.txt", thunks);
+    dumper.text(observer, "thunk_sequence.txt", thunks);
     compiled.executable = Some(executable);
     compiled.emitted.sort_by_key(|part| part.kind);
     Ok(compiled)
@@ -388,39 +388,6 @@ fn check_nesting(program: &Program) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn suffix(code: &Code) -> &'static str {
-    match code {
-        Code::Elf(_) => "o",
-        Code::Ptx(_) => "ptx",
-        Code::Cubin(_) => "cubin",
-    }
-}
-
-fn dump(observer: &mut dyn Observer, name: &str, text: impl FnOnce() -> String) {
-    if observer.wants_dumps() {
-        observer.dump(name, text().as_bytes());
-    }
-}
-
-/// Passes an observer's eyes on to the passes.
-struct Passes<'o> {
-    observer: &'o mut dyn Observer,
-}
-
-impl PassObserver for Passes<'_> {
-    fn before(&mut self, name: &'static str, _module: &Module) {
-        self.observer.begin(&format!("passes/{name}"));
-    }
-    fn after(&mut self, name: &'static str, module: &Module, changed: Changed) {
-        self.observer.end(&format!("passes/{name}"));
-        if changed == Changed::Yes {
-            dump(self.observer, &format!("{name}.hlo"), || {
-                hlo::print::module(module)
-            });
-        }
-    }
 }
 
 fn assign(scheduled: &Scheduled, target: &Target) -> Result<BufferAssignment> {

@@ -5,10 +5,14 @@ pub mod arrays;
 pub mod bisect;
 #[cfg(feature = "compiler")]
 pub mod compile;
+#[cfg(feature = "compiler")]
+mod dump;
 pub mod emitted;
 #[cfg(feature = "reference")]
 pub mod evaluate;
 pub mod explain;
+#[cfg(feature = "reference")]
+pub mod exports;
 mod host;
 pub mod inspect;
 pub mod observe;

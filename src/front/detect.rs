@@ -5,6 +5,7 @@ use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::front::hlo_text;
+use crate::front::jax_export;
 use crate::hlo::Module;
 use crate::wire;
 
@@ -118,6 +119,9 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
         let mut rest = &bytes[..end];
         varint(&mut rest).is_some() && is_message(rest)
     });
+    if jax_export::is_export(bytes) {
+        return Ok(InputFormat::JaxExport);
+    }
     if is_large || is_message(bytes) {
         return Ok(InputFormat::HloProto);
     }

@@ -2,6 +2,7 @@
 
 pub mod detect;
 pub mod hlo_text;
+pub mod jax_export;
 
 pub use detect::InputFormat;
 pub use detect::read;

@@ -13,6 +13,7 @@ use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::hlo::StackFrame;
 use crate::hlo::StackFrameIndex;
+use crate::hlo::visit;
 use crate::proto::xla as pb;
 use crate::wire::hlo::attributes::encode_metadata;
 use crate::wire::hlo::attributes::encode_sharding;
@@ -29,7 +30,9 @@ use crate::wire::shape::mark_program;
 /// The proto of a module.
 pub(super) fn encode(module: &Module) -> pb::HloModuleProto {
     let writer = Writer::new(module);
-    let computations = module.comps.ids().map(|id| writer.computation(id));
+    // Readers want callees before their callers.
+    let order = visit::comps_from(module, module.comps.ids()).into_iter();
+    let computations = order.map(|id| writer.computation(id));
     let attributes = &module.frontend_attributes;
     let shardings = module.config.spmd_parameters_shardings.iter();
     pb::HloModuleProto {

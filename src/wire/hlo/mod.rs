@@ -70,6 +70,16 @@ pub fn encode_module(module: &Module) -> Vec<u8> {
     encode::encode(module).encode_to_vec()
 }
 
+/// The serialized `xla.HloProto` of a module.
+pub fn encode_hlo_proto(module: &Module) -> Vec<u8> {
+    let hlo_module = Some(encode::encode(module));
+    pb::HloProto {
+        hlo_module,
+        buffer_assignment: None,
+    }
+    .encode_to_vec()
+}
+
 /// The serialized `xla.HloModuleProtoWithConfig` of a module, with all that loaders insist on:
 /// program shape, entry layout, device counts, and the element size of packed arrays.
 pub fn encode_module_with_config(module: &Module) -> Vec<u8> {

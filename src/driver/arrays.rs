@@ -245,10 +245,13 @@ fn left_over(name: &str, prefix: &str, count: usize) -> Box<Diagnostic> {
     Diagnostic::error(codes::INPUT_MISMATCH, message)
 }
 
-/// `f32[2,3]`
+/// `f32[2,<=3]`
 pub fn describe(shape: &ArrayShape) -> String {
-    let dims: Vec<String> = shape.dims.iter().map(ToString::to_string).collect();
-    format!("{}[{}]", shape.ty, dims.join(","))
+    let plain = ArrayShape {
+        layout: None,
+        ..shape.clone()
+    };
+    plain.to_string()
 }
 
 /// Results as a file: named `out0`, `out1`, ... in an archive, or the only one by itself.

@@ -14,6 +14,8 @@ use crate::hlo::Module;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::literal::device_form;
+use crate::literal::dynamic::fits;
+use crate::literal::dynamic::real_shape;
 use crate::shape::ArrayShape;
 use crate::shape::ProgramShape;
 use crate::shape::Shape;
@@ -141,16 +143,18 @@ impl Evaluation {
         pairs
             .map(|((value, from), to)| {
                 let given = value.shape();
-                if given.ty != from.ty || given.dims != from.dims || from.ty != to.ty {
+                if given.ty != from.ty || !fits(&given.dims, from) {
                     return Err(misfit("an array has another shape"));
                 }
-                if self.is_compiled {
+                // A compiled program takes and gives dynamic arrays as bytes.
+                if self.is_compiled && (from.ty == to.ty || from.is_dynamic() || to.is_dynamic()) {
                     return device_form::from_device(&device_form::to_device(&value, from), to);
                 }
-                if from.dims != to.dims {
+                if from.ty != to.ty || from.dims != to.dims {
                     return Err(misfit("an array has other dimensions"));
                 }
-                Ok(ArrayLiteral::new((*to).clone(), value.bytes().to_vec()))
+                let shape = real_shape(to, &given.dims);
+                Ok(ArrayLiteral::new(shape, value.bytes().to_vec()))
             })
             .collect()
     }

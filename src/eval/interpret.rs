@@ -10,6 +10,7 @@ use crate::eval::bits;
 use crate::eval::conv;
 use crate::eval::custom_call;
 use crate::eval::dot;
+use crate::eval::dynamic;
 use crate::eval::elementwise;
 use crate::eval::fft;
 use crate::eval::gather;
@@ -27,6 +28,7 @@ use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
+use crate::hlo::infer::agree;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::literal::number::Number;
@@ -40,7 +42,8 @@ const MAX_BYTES: usize = 4 << 30;
 /// Deepest nesting of called computations.
 const MAX_DEPTH: usize = 128;
 
-/// Runs a module on these inputs, one for each entry parameter.
+/// Runs a module on these inputs, one for each entry parameter. Arrays with dynamic dimensions are
+/// given, and come back, as static ones of their real sizes.
 ///
 /// # Errors
 /// `EVAL_UNSUPPORTED` for an op without a meaning here, `INPUT_MISMATCH` when an input does not fit.
@@ -52,13 +55,18 @@ pub fn evaluate(module: &Module, inputs: &[Literal]) -> Result<Literal> {
         return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
     }
     for (number, (&param, input)) in entry.params.iter().zip(inputs).enumerate() {
-        if !module.shape(param).same_ignoring_layout(&input.shape()) {
+        if !dynamic::takes(module.shape(param), &input.shape()) {
             let message = format!("input {number} does not have the shape of the parameter");
             return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
         }
     }
+    let pairs = inputs.iter().zip(&entry.params);
+    let inputs: Vec<Literal> = pairs
+        .map(|(input, &param)| dynamic::inside(input, module.shape(param)))
+        .collect();
     let mut evaluator = Evaluator::new(module);
-    evaluator.call(module.entry, inputs)
+    let result = evaluator.call(module.entry, &inputs)?;
+    Ok(dynamic::outside(result, module.shape(entry.root)))
 }
 
 /// The state of one run.
@@ -169,12 +177,18 @@ impl<'m> Evaluator<'m> {
         })
     }
 
-    fn instr(
+    pub(super) fn instr(
         &mut self,
         instr: &Instr,
         mut operands: Vec<Literal>,
         args: &[Literal],
     ) -> Result<Literal> {
+        if dynamic::concerns(instr, &operands) {
+            return dynamic::run(self, instr, &operands);
+        }
+        if let Some(plain) = dynamic::without_bounds(instr) {
+            return self.instr(&plain, operands, args);
+        }
         for array in instr
             .shape
             .leaves()
@@ -224,7 +238,7 @@ impl<'m> Evaluator<'m> {
                 Ok(Literal::Tuple(vec![value.clone(), value, context]))
             }
             Op::Map { body, .. } => reduce::map(self, instr, *body, &operands),
-            Op::Reduce { dims, body } => reduce::reduce(self, instr, dims, *body, &operands),
+            Op::Reduce { dims, body } => reduce::reduce(self, instr, dims, *body, &operands, true),
             Op::ReduceWindow { window, body } => {
                 window::reduce_window(self, instr, window, *body, &operands)
             }
@@ -294,14 +308,14 @@ impl<'m> Evaluator<'m> {
     /// Wrappers that hand on a value, or the result part of an in-flight tuple.
     fn forward(&self, instr: &Instr, mut operands: Vec<Literal>) -> Result<Literal> {
         let value = operands.remove(0);
-        if value.shape().same_ignoring_layout(&instr.shape) {
+        if agree(&value.shape(), &instr.shape) {
             return Ok(value);
         }
         let part = |i: usize| value.as_tuple().and_then(|t| t.get(i)).cloned();
         let first = part(0).filter(|_| matches!(instr.op, Op::CopyDone));
         let result = first.or_else(|| part(1));
         result
-            .filter(|r| r.shape().same_ignoring_layout(&instr.shape))
+            .filter(|r| agree(&r.shape(), &instr.shape))
             .ok_or_else(|| unsupported(instr, "an operand of this shape"))
     }
 
@@ -418,16 +432,6 @@ fn plain(instr: &Instr, operands: &[Literal]) -> Result<Literal> {
         Op::BitcastConvert => bits::bitcast_convert(shape, inputs[0]),
         Op::Copy => inputs[0].reshaped(shape.clone()),
         Op::Reshape { .. } => inputs[0].reshaped(shape.clone()),
-        Op::DynamicReshape if !shape.is_dynamic() => inputs[0].reshaped(shape.clone()),
-        Op::GetDimensionSize { dim } if !inputs[0].shape().is_dynamic_dim(*dim) => bits::scalar(
-            PrimitiveType::S32,
-            Number::Int(inputs[0].shape().dims[*dim] as i128),
-        ),
-        Op::SetDimensionSize { dim }
-            if bits::get(inputs[1], 0) == Number::Int(inputs[0].shape().dims[*dim] as i128) =>
-        {
-            inputs[0].clone()
-        }
         Op::Iota { dim } => movement::iota(shape, *dim),
         Op::Broadcast { dims } => movement::broadcast(shape, inputs[0], dims),
         Op::Transpose { dims } => movement::transpose(shape, inputs[0], dims),

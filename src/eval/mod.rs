@@ -12,6 +12,7 @@ mod complex;
 mod conv;
 mod custom_call;
 mod dot;
+mod dynamic;
 mod elementwise;
 mod fft;
 mod gather;

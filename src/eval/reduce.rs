@@ -143,19 +143,22 @@ pub(super) fn pack_numbers(
     pack(instr, arrays.collect())
 }
 
+/// As in XLA, a reduction whose dimensions leave nothing to combine is a reshape, whatever the initial
+/// value.
 pub(super) fn reduce(
     evaluator: &mut Evaluator<'_>,
     instr: &Instr,
     dims: &[usize],
     body: CompId,
     operands: &[Literal],
+    may_combine_nothing: bool,
 ) -> Result<Literal> {
     let arrays = arrays(instr, operands)?;
     let (inputs, inits) = arrays.split_at(arrays.len() / 2);
     let shapes = result_shapes(instr)?;
     let reducer = Reducer::new(evaluator, body);
-    // As in XLA, a reduction that combines nothing is a reshape, whatever the initial value.
-    if inputs[0].len() == shapes[0].element_count() && !inputs[0].is_empty() {
+    if may_combine_nothing && inputs[0].len() == shapes[0].element_count() && !inputs[0].is_empty()
+    {
         let parts = inputs.iter().zip(&shapes).enumerate();
         let same = parts.map(|(n, (a, shape))| {
             if a.ty() == shape.ty && a.ty() == reducer.element_types[n] {

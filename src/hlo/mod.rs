@@ -1,6 +1,8 @@
 //! The HLO IR: modules, operations, shape inference, verifier, printer.
 
 pub mod build;
+pub mod custom_calls;
+pub mod dynamic;
 pub mod infer;
 pub mod instr;
 pub mod module;

@@ -1,12 +1,18 @@
 //! Values as devices hold them: dimensions in the physical order of the layout, sub-byte elements
 //! packed, the first element in the low bits.
 //!
+//! A dynamic array is, as in XLA, its real elements without gaps at the start of room for all up to
+//! the bounds, and after that room its sizes, an s32 for each dimension in logical order. The literal
+//! side is the static array of the real elements.
+//!
 //! The literal side is row-major with one element a byte or more; see [`crate::literal::literal`].
 
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::literal::ArrayLiteral;
+use crate::literal::dynamic::fits;
+use crate::literal::dynamic::real_shape;
 use crate::shape::ArrayShape;
 use crate::shape::Dims;
 use crate::shape::PrimitiveType;
@@ -30,6 +36,18 @@ pub fn to_device(literal: &ArrayLiteral, shape: &ArrayShape) -> Vec<u8> {
 /// When the buffer or the value does not have the shape's size.
 pub fn write_device(literal: &ArrayLiteral, shape: &ArrayShape, out: &mut [u8]) {
     assert_eq!(out.len(), device_size(shape), "the buffer fits the shape");
+    if shape.is_dynamic() {
+        let sizes = &literal.shape().dims;
+        let real = real_shape(shape, sizes);
+        let (data, metadata) = out.split_at_mut(shape.data_size());
+        let (data, rest) = data.split_at_mut(device_size(&real));
+        write_device(literal, &real, data);
+        rest.fill(0);
+        for (to, &size) in metadata.chunks_exact_mut(4).zip(sizes) {
+            to.copy_from_slice(&(size as i32).to_le_bytes());
+        }
+        return;
+    }
     let bytes = literal.bytes();
     if is_row_major(shape) {
         pack(shape.ty, bytes, out);
@@ -46,7 +64,7 @@ pub fn write_device(literal: &ArrayLiteral, shape: &ArrayShape, out: &mut [u8]) 
 /// The value of device bytes under the layout of `shape`.
 ///
 /// # Errors
-/// `XA8001` when the number of bytes is not the shape's.
+/// `XA8001` when the number of bytes is not the shape's, or sizes are beyond the bounds.
 pub fn from_device(bytes: &[u8], shape: &ArrayShape) -> Result<ArrayLiteral> {
     if bytes.len() != device_size(shape) {
         return Err(Diagnostic::error(
@@ -59,6 +77,20 @@ pub fn from_device(bytes: &[u8], shape: &ArrayShape) -> Result<ArrayLiteral> {
                 shape.dims.as_slice()
             ),
         ));
+    }
+    if shape.is_dynamic() {
+        let (data, metadata) = bytes.split_at(shape.data_size());
+        let sizes = metadata.chunks_exact(4).map(|size| {
+            let size = size.try_into().map(i32::from_le_bytes);
+            size.ok().and_then(|size| usize::try_from(size).ok())
+        });
+        let sizes: Option<Dims> = sizes.collect();
+        let Some(sizes) = sizes.filter(|sizes| fits(sizes, shape)) else {
+            let message = "a dynamic array has sizes beyond its bounds";
+            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+        };
+        let real = real_shape(shape, &sizes);
+        return from_device(&data[..device_size(&real)], &real);
     }
     let physical = unpack(shape.ty, bytes, shape.element_count());
     if is_row_major(shape) {
@@ -161,6 +193,29 @@ mod tests {
         assert_eq!(bytes, [0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5, 0]);
         assert_eq!(from_device(&bytes, &shape).unwrap(), literal);
         assert!(from_device(&bytes[1..], &shape).is_err());
+    }
+
+    #[test]
+    fn dynamic_arrays_are_real_elements_and_sizes() {
+        let mut shape = ArrayShape::new(PrimitiveType::U8, [2, 3]);
+        shape.dynamic = [false, true].into_iter().collect();
+        let literal =
+            ArrayLiteral::new(ArrayShape::new(PrimitiveType::U8, [2, 2]), vec![1, 2, 3, 4]);
+        let bytes = to_device(&literal, &shape);
+        assert_eq!(bytes, [1, 2, 3, 4, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]);
+        assert_eq!(from_device(&bytes, &shape).unwrap(), literal);
+        for (at, wrong) in [(6, 1), (10, 4), (13, 0x80)] {
+            let mut bytes = bytes.clone();
+            bytes[at] = wrong;
+            assert!(from_device(&bytes, &shape).is_err(), "size at {at}");
+        }
+        shape.layout = Some(Layout::from_minor_to_major([0, 1]));
+        let bytes = to_device(&literal, &shape);
+        assert_eq!(bytes[..6], [1, 3, 2, 4, 0, 0]);
+        assert_eq!(
+            from_device(&bytes, &shape).unwrap().bytes(),
+            literal.bytes()
+        );
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! An array is dense, row-major in logical order whatever its shape's layout says, little-endian,
 //! each element in its own bytes (sub-byte types take one byte an element, sign-extended for signed
 //! types and zero-extended otherwise). Cloning is cheap: the bytes are shared.
+//!
+//! An array with dynamic dimensions has all elements up to the bounds that its shape says, and real
+//! sizes; see [`crate::literal::dynamic`].
 
 use std::sync::Arc;
 
@@ -26,6 +29,8 @@ pub enum Literal {
 pub struct ArrayLiteral {
     shape: ArrayShape,
     data: Arc<Vec<u8>>,
+    /// Real sizes, where some may be less than the bounds.
+    sizes: Option<Box<[usize]>>,
 }
 
 impl ArrayLiteral {
@@ -42,6 +47,7 @@ impl ArrayLiteral {
         Self {
             shape,
             data: Arc::new(data),
+            sizes: None,
         }
     }
     /// An array of zeros.
@@ -50,6 +56,7 @@ impl ArrayLiteral {
         Self {
             shape,
             data: Arc::new(vec![0; size]),
+            sizes: None,
         }
     }
     /// Element type, dimensions, layout (which says nothing of this value's storage).
@@ -92,7 +99,29 @@ impl ArrayLiteral {
         Self {
             shape,
             data: Arc::clone(&self.data),
+            sizes: None,
         }
+    }
+    /// The same elements, of which those within `sizes` are real. Dimensions of the shape that are
+    /// not dynamic are real up to their bounds.
+    #[must_use]
+    pub fn with_sizes(mut self, sizes: &[usize]) -> Self {
+        assert_eq!(sizes.len(), self.shape.rank(), "one size a dimension");
+        let shape = &self.shape;
+        let real = sizes.iter().enumerate().map(|(d, &size)| {
+            let bound = shape.dims[d];
+            if shape.is_dynamic_dim(d) {
+                size.min(bound)
+            } else {
+                bound
+            }
+        });
+        self.sizes = shape.is_dynamic().then(|| real.collect());
+        self
+    }
+    /// The real sizes.
+    pub fn sizes(&self) -> &[usize] {
+        self.sizes.as_deref().unwrap_or(&self.shape.dims)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod device_form;
+pub mod dynamic;
 #[expect(
     clippy::module_inception,
     reason = "the room and its central type share the field's word"

@@ -17,6 +17,9 @@ use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
 use crate::literal::ArrayLiteral;
+use crate::literal::dynamic::bounds;
+use crate::literal::dynamic::fits;
+use crate::literal::dynamic::real_shape;
 use crate::shape::ArrayShape;
 use crate::shape::ElementKind;
 use crate::shape::PrimitiveType;
@@ -183,9 +186,10 @@ impl NpyArray {
     /// The array as a value of this shape; `name` says whose it is in diagnostics.
     ///
     /// # Errors
-    /// `XA8001` when the dtype or the dimensions are not the shape's.
+    /// `XA8001` when the dtype or the dimensions are not the shape's; a dynamic dimension may be
+    /// smaller than its bound.
     pub fn into_literal(mut self, name: &str, shape: &ArrayShape) -> Result<ArrayLiteral> {
-        let dims_fit = self.dims.as_slice() == shape.dims.as_slice();
+        let dims_fit = fits(&self.dims, shape);
         let width_fits = self.width == shape.ty.byte_width();
         let kind_fits = match (self.kind, storage(shape.ty)) {
             (kind, (stored, _)) if kind == stored => true,
@@ -200,11 +204,11 @@ impl NpyArray {
             return Err(Diagnostic::error(
                 codes::INPUT_MISMATCH,
                 format!(
-                    "`{name}` is `{}` of {:?}, wanted {} of {:?}",
+                    "`{name}` is `{}` of {:?}, wanted {} of {}",
                     self.dtype(),
                     self.dims,
                     shape.ty,
-                    shape.dims.as_slice()
+                    bounds(shape)
                 ),
             )
             .note(format!(
@@ -220,7 +224,8 @@ impl NpyArray {
             }
         }
         canonicalize(shape.ty, &mut self.data);
-        Ok(ArrayLiteral::new(shape.clone(), self.data))
+        let shape = real_shape(shape, &self.dims);
+        Ok(ArrayLiteral::new(shape, self.data))
     }
 
     /// An element that the type does not have.

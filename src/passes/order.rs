@@ -10,7 +10,7 @@ use crate::passes::legalize::collectives::Collectives;
 use crate::passes::legalize::conv::PointwiseConvolution;
 use crate::passes::legalize::custom_calls::CustomCalls;
 use crate::passes::legalize::dot::CanonicalDot;
-use crate::passes::legalize::dynamic::StaticDimensions;
+use crate::passes::legalize::dynamic::DynamicDimensions;
 use crate::passes::legalize::expand::ExpandOps;
 use crate::passes::legalize::flatten::FlattenCallGraph;
 use crate::passes::legalize::inline::Inline;
@@ -34,6 +34,8 @@ pub fn compile_order() -> Vec<Box<dyn Pass>> {
         Box::new(Cse),
         // Layouts mean something to a few ops only; without them all rewrites are plain.
         Box::new(NormalizeLayouts),
+        // Everything below takes it that sizes are known. Calls are inlined after this.
+        Box::new(DynamicDimensions),
         // Everything below takes it that a reduction keeps the type of its array.
         Box::new(UniformReductions),
         // Wraps computations in calls, which are inlined next.
@@ -45,7 +47,6 @@ pub fn compile_order() -> Vec<Box<dyn Pass>> {
         Box::new(CustomCalls),
         Box::new(Structural),
         Box::new(Collectives),
-        Box::new(StaticDimensions),
         Box::new(ExpandOps),
         Box::new(CheckLegal),
         // Simplify; loops give constants to their bodies, and barriers have held until here.

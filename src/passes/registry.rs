@@ -14,7 +14,7 @@ use crate::passes::legalize::collectives::Collectives;
 use crate::passes::legalize::conv::PointwiseConvolution;
 use crate::passes::legalize::custom_calls::CustomCalls;
 use crate::passes::legalize::dot::CanonicalDot;
-use crate::passes::legalize::dynamic::StaticDimensions;
+use crate::passes::legalize::dynamic::DynamicDimensions;
 use crate::passes::legalize::expand::ExpandOps;
 use crate::passes::legalize::flatten::FlattenCallGraph;
 use crate::passes::legalize::inline::Inline;
@@ -46,6 +46,7 @@ pub const PASSES: &[(&str, Make)] = &[
     ("custom-calls", || Box::new(CustomCalls)),
     ("dce", || Box::new(Dce)),
     ("drop-barriers", || Box::new(DropBarriers)),
+    ("dynamic-dimensions", || Box::new(DynamicDimensions)),
     ("expand-ops", || Box::new(ExpandOps)),
     ("flatten-call-graph", || Box::new(FlattenCallGraph)),
     ("fold-constants", || Box::new(FoldConstants)),
@@ -56,7 +57,6 @@ pub const PASSES: &[(&str, Make)] = &[
     ("normalize-layouts", || Box::new(NormalizeLayouts)),
     ("pointwise-convolution", || Box::new(PointwiseConvolution)),
     ("reshape-mover", || Box::new(ReshapeMover)),
-    ("static-dimensions", || Box::new(StaticDimensions)),
     ("structural", || Box::new(Structural)),
     ("uniform-reductions", || Box::new(UniformReductions)),
     ("widen-elements", || Box::new(WidenElements)),

@@ -12,6 +12,8 @@ use crate::executable::Signature;
 use crate::executable::Slice;
 use crate::literal::ArrayLiteral;
 use crate::literal::device_form;
+use crate::literal::dynamic::bounds;
+use crate::literal::dynamic::fits;
 use crate::shape::ArrayShape;
 use crate::shape::Shape;
 use crate::shape::ShapeIndex;
@@ -60,13 +62,13 @@ pub fn pair_inputs(signature: &Signature, inputs: Vec<ArrayLiteral>) -> Result<I
     let mut pairs = Inputs::new();
     for (i, ((number, index, shape), input)) in leaves.into_iter().zip(inputs).enumerate() {
         let given = input.shape();
-        if given.ty != shape.ty || given.dims != shape.dims {
+        if given.ty != shape.ty || !fits(&given.dims, shape) {
             let message = format!(
-                "input {i} is {}{:?}, wanted {}{:?}",
+                "input {i} is {}{:?}, wanted {}{}",
                 given.ty,
                 given.dims.as_slice(),
                 shape.ty,
-                shape.dims.as_slice()
+                bounds(shape)
             );
             return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
         }

@@ -61,8 +61,18 @@ impl ArrayShape {
         })?;
         (bytes <= Self::MAX_BYTES).then(|| self.element_count())
     }
-    /// Bytes of the dense array in memory; sub-byte elements are packed.
+    /// Bytes of the dense array in memory; sub-byte elements are packed. A dynamic array has room
+    /// for all elements up to its bounds, and its sizes after them, an s32 a dimension.
     pub fn byte_size(&self) -> usize {
+        let sizes = if self.is_dynamic() {
+            4 * self.rank()
+        } else {
+            0
+        };
+        self.data_size() + sizes
+    }
+    /// Bytes of the elements alone.
+    pub fn data_size(&self) -> usize {
         (self.element_count() * self.ty.bit_width_in_memory()).div_ceil(8)
     }
     /// Whether dimension `dim` may be smaller at run time.

@@ -7,6 +7,8 @@ use xla_aot::hlo::Module;
 use xla_aot::hlo::Op;
 use xla_aot::literal::ArrayLiteral;
 use xla_aot::literal::Literal;
+use xla_aot::shape::ArrayShape;
+use xla_aot::shape::PrimitiveType;
 use xla_aot::shape::Shape;
 
 /// The program on exactly these inputs: every parameter of the entry is a constant of its value.
@@ -64,10 +66,56 @@ fn value_op(
             }
             (Op::Tuple, parts)
         }
+        (Shape::Array(array), Literal::Array(value)) if array.is_dynamic() => {
+            dynamic_value(module, comp, array, &value, made)
+        }
         (Shape::Array(array), Literal::Array(value)) => {
             let value = ArrayLiteral::new(array.clone(), value.bytes().to_vec());
             (Op::Constant(Literal::Array(value)), Vec::new())
         }
         _ => (Op::AfterAll, Vec::new()),
     }
+}
+
+/// A constant of the bounds, whose dimensions are set to the value's sizes one after the other.
+fn dynamic_value(
+    module: &mut Module,
+    comp: CompId,
+    shape: &ArrayShape,
+    value: &ArrayLiteral,
+    made: &mut Vec<InstrId>,
+) -> (Op, Vec<InstrId>) {
+    let whole = Literal::Array(value.within(shape, None).whole());
+    let mut reached = shape.clone();
+    reached.dynamic.clear();
+    let mut last = (Op::Constant(whole), Vec::new());
+    for d in (0..shape.rank()).filter(|&d| shape.is_dynamic_dim(d)) {
+        let size = i32::try_from(value.shape().dims[d]).expect("a small size");
+        let scalar = ArrayShape::scalar(PrimitiveType::S32);
+        let size = ArrayLiteral::new(scalar.clone(), size.to_le_bytes().to_vec());
+        let parts = [
+            (last, Shape::Array(reached.clone())),
+            (
+                (Op::Constant(Literal::Array(size)), Vec::new()),
+                Shape::Array(scalar),
+            ),
+        ];
+        let parts = parts.into_iter().map(|((op, operands), shape)| {
+            let id = module.instrs.push(Instr {
+                name: format!("built-in.{}", module.instrs.len()),
+                op,
+                shape,
+                operands: operands.into(),
+                control_predecessors: Default::default(),
+                parent: comp,
+                extra: None,
+            });
+            made.push(id);
+            id
+        });
+        last = (Op::SetDimensionSize { dim: d }, parts.collect());
+        reached.dynamic.resize(shape.rank(), false);
+        reached.dynamic[d] = true;
+    }
+    last
 }

@@ -4,8 +4,8 @@
 //! the op's section in the StableHLO specification; what HLO adds or allows beyond it is said there.
 //! Inference is total: any op over any operands of any module gives a shape or a diagnostic.
 //!
-//! Dynamic dimensions: a result dimension is dynamic where the operand dimension it comes from is;
-//! sizes are then upper bounds.
+//! Dynamic dimensions: a result dimension is dynamic where its size depends on a dynamic dimension of
+//! an operand, as `hlo::dynamic` has it; sizes are then upper bounds.
 
 mod collective;
 mod contraction;
@@ -22,6 +22,7 @@ use crate::base::codes;
 use crate::hlo::CompId;
 use crate::hlo::Module;
 use crate::hlo::Op;
+use crate::hlo::dynamic::result_sizes;
 use crate::shape::ArrayShape;
 use crate::shape::Dims;
 use crate::shape::PrimitiveType;
@@ -50,6 +51,7 @@ pub fn infer(
         declared,
     };
     let shape = cx.shape_of(op)?;
+    let shape = cx.bounded(op, shape);
     cx.sized(shape)
 }
 
@@ -186,6 +188,32 @@ impl<'a> Infer<'a> {
                 format!("`{}` has no shape rule", self.name),
             )),
         }
+    }
+
+    /// The shape, dynamic where the sizes of operands make it so.
+    fn bounded(&self, op: &Op, mut shape: Shape) -> Shape {
+        let arrays: Option<Vec<&ArrayShape>> = self.operands.iter().map(|o| o.as_array()).collect();
+        let Some(arrays) = arrays.filter(|arrays| arrays.iter().any(|a| a.is_dynamic())) else {
+            return shape;
+        };
+        // The size that is set may be the bound, which only the program knows.
+        if matches!(op, Op::SetDimensionSize { .. } | Op::CustomCall(_)) {
+            return shape;
+        }
+        let declared = self.declared.unwrap_or(&shape);
+        let Ok(sizes) = result_sizes(op, &arrays, declared, &|_| None) else {
+            return shape;
+        };
+        let mut sizes = sizes.iter();
+        shape.for_each_array_mut(&mut |array| {
+            let open = sizes.next().filter(|sizes| sizes.len() == array.rank());
+            let open = open.map(|sizes| sizes.iter().map(|size| !size.is_fixed()).collect());
+            array.dynamic = open.unwrap_or_default();
+            if !array.is_dynamic() {
+                array.dynamic.clear();
+            }
+        });
+        shape
     }
 
     /// The shape, unless an array in it has more elements than can be counted.

@@ -11,6 +11,7 @@ use crate::hlo::infer::agree;
 use crate::hlo::infer::text;
 use crate::hlo::verify::Report;
 use crate::hlo::visit;
+use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 /// S1: every id is in range.
@@ -287,6 +288,10 @@ fn same_entry_shape(layout: &Shape, entry: &Shape) -> bool {
         && a.iter().zip(&b).all(|((i, a), (j, b))| {
             i == j
                 && match (a.as_array(), b.as_array()) {
+                    // A compiled program has a dynamic array of the caller's as its bytes.
+                    (Some(a), Some(b)) if a.is_dynamic() && b.ty == PrimitiveType::U8 => {
+                        b.dims.as_slice() == [a.byte_size()]
+                    }
                     (Some(a), Some(b)) => {
                         let order = a.layout_or_default().minor_to_major;
                         let physical: Option<Vec<usize>> = order

@@ -265,6 +265,9 @@ fn physical_shape(shape: &Shape) -> Shape {
     physical.for_each_array_mut(&mut |array| {
         let order = major_to_minor(&array.layout_or_default());
         array.dims = physical_dims(array, &order);
+        if array.is_dynamic() {
+            array.dynamic = order.iter().map(|&d| array.is_dynamic_dim(d)).collect();
+        }
         array.layout = None;
     });
     physical

@@ -22,12 +22,26 @@ struct Norm {
     dims: Dims,
     reduced: Vec<usize>,
     operands: Vec<InstrId>,
+    real: Option<Real>,
+}
+
+/// Which elements count.
+#[derive(Clone, Copy)]
+pub(super) struct Real {
+    /// A pred for each element.
+    pub(super) is_real: InstrId,
+    /// How many there are of each feature.
+    pub(super) count: InstrId,
 }
 
 impl Norm {
     fn new(b: &mut Builder<'_>, id: InstrId) -> Result<Self> {
         let instr = &b.module.instrs[id];
-        let (epsilon, feature) = match instr.op {
+        let (op, operands) = (instr.op.clone(), instr.operands.clone());
+        Self::of(b, &op, &operands)
+    }
+    fn of(b: &mut Builder<'_>, op: &Op, operands: &[InstrId]) -> Result<Self> {
+        let (epsilon, feature) = match *op {
             Op::BatchNormTraining {
                 epsilon,
                 feature_index,
@@ -42,7 +56,6 @@ impl Norm {
             } => (f64::from(epsilon), feature_index),
             _ => (0.0, 0),
         };
-        let operands = instr.operands.clone();
         let array = b.array(operands[0])?;
         let wide = if array.ty == PrimitiveType::F64 {
             PrimitiveType::F64
@@ -58,6 +71,7 @@ impl Norm {
             reduced: (0..array.rank()).filter(|&d| d != feature).collect(),
             dims: array.dims,
             operands: operands.collect::<Result<_>>()?,
+            real: None,
         })
     }
     /// A value a feature, at every element.
@@ -66,11 +80,27 @@ impl Norm {
     }
     /// The mean over everything but the features.
     fn mean(&self, b: &mut Builder<'_>, x: InstrId) -> Result<InstrId> {
-        let sum = b.sum(x, &self.reduced)?;
-        b.binary_scalar(BinaryOp::Divide, sum, self.count())
+        let sum = self.sum(b, x)?;
+        self.over_count(b, sum)
     }
-    fn count(&self) -> f64 {
-        self.reduced.iter().map(|&d| self.dims[d] as f64).product()
+    /// The sum over everything but the features.
+    fn sum(&self, b: &mut Builder<'_>, x: InstrId) -> Result<InstrId> {
+        let Some(real) = self.real else {
+            return b.sum(x, &self.reduced);
+        };
+        let nothing = b.full_like(x, 0.0)?;
+        let x = b.select(real.is_real, x, nothing)?;
+        b.sum(x, &self.reduced)
+    }
+    /// A value a feature, over the number of its elements.
+    fn over_count(&self, b: &mut Builder<'_>, row: InstrId) -> Result<InstrId> {
+        let Some(real) = self.real else {
+            let count = self.reduced.iter().map(|&d| self.dims[d] as f64).product();
+            return b.binary_scalar(BinaryOp::Divide, row, count);
+        };
+        let count = b.convert(real.count, self.wide)?;
+        let count = b.broadcast_scalar(count, &[self.dims[self.feature]])?;
+        b.divide(row, count)
     }
     fn centered(&self, b: &mut Builder<'_>, x: InstrId, mean: InstrId) -> Result<InstrId> {
         let mean = self.spread(b, mean)?;
@@ -108,6 +138,27 @@ impl Norm {
 /// `(x, scale, offset)` to `(result, mean, variance)`.
 pub(super) fn training(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let norm = Norm::new(b, id)?;
+    trained(b, &norm)
+}
+
+/// Training or gradient over the elements that count.
+pub(super) fn of_real(
+    b: &mut Builder<'_>,
+    op: &Op,
+    operands: &[InstrId],
+    real: Real,
+) -> Result<InstrId> {
+    let norm = Norm {
+        real: Some(real),
+        ..Norm::of(b, op, operands)?
+    };
+    match op {
+        Op::BatchNormGrad { .. } => gradient(b, &norm),
+        _ => trained(b, &norm),
+    }
+}
+
+fn trained(b: &mut Builder<'_>, norm: &Norm) -> Result<InstrId> {
     let [x, scale, offset] = [norm.operands[0], norm.operands[1], norm.operands[2]];
     let mean = norm.mean(b, x)?;
     let centered = norm.centered(b, x, mean)?;
@@ -128,19 +179,23 @@ pub(super) fn inference(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
 /// `(x, scale, mean, variance, grad)` to `(grad of x, grad of scale, grad of offset)`.
 pub(super) fn grad(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let norm = Norm::new(b, id)?;
+    gradient(b, &norm)
+}
+
+fn gradient(b: &mut Builder<'_>, norm: &Norm) -> Result<InstrId> {
     let of = norm.operands.clone();
     let (scale, out_grad) = (of[1], of[4]);
     let centered = norm.centered(b, of[0], of[2])?;
     let inverse = norm.inverse_deviation(b, of[3])?;
-    let grad_offset = b.sum(out_grad, &norm.reduced)?;
+    let grad_offset = norm.sum(b, out_grad)?;
     let product = b.multiply(out_grad, centered)?;
-    let moment = b.sum(product, &norm.reduced)?;
+    let moment = norm.sum(b, product)?;
     let grad_scale = b.multiply(moment, inverse)?;
     // grad of x = scale * inverse * (grad - mean(grad) - centered * inverse^2 * mean(grad * centered))
-    let mean_grad = b.binary_scalar(BinaryOp::Divide, grad_offset, norm.count())?;
+    let mean_grad = norm.over_count(b, grad_offset)?;
     let inverse_squared = b.multiply(inverse, inverse)?;
     let slope = b.multiply(inverse_squared, moment)?;
-    let slope = b.binary_scalar(BinaryOp::Divide, slope, norm.count())?;
+    let slope = norm.over_count(b, slope)?;
     let slope = norm.spread(b, slope)?;
     let bend = b.multiply(centered, slope)?;
     let mean_grad = norm.spread(b, mean_grad)?;

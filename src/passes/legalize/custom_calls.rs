@@ -7,6 +7,7 @@ use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::hlo::Stage;
+use crate::hlo::custom_calls;
 use crate::passes::edit;
 use crate::passes::edit::Edit;
 use crate::passes::pass::Changed;
@@ -14,23 +15,6 @@ use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
-
-/// Custom calls that give their operand back: annotations for partitioners and placers.
-const ANNOTATIONS: &[&str] = &[
-    "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
-    "annotate_device_placement",
-    "LayoutConstraint",
-    "PinToDevice",
-    "MoveToHost",
-    "MoveToDevice",
-    "xla.sdy.FuncResultSharding",
-    "xla.sdy.GlobalToLocalShape",
-    "xla.sdy.LocalToGlobalShape",
-    "xla.sdy.ShardingConstraint",
-    "xla.sdy.PropagationBarrier",
-];
 
 /// The pass.
 pub struct CustomCalls;
@@ -55,7 +39,7 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
     };
     let operands = instr.operands.clone();
     if operands.len() == 1
-        && ANNOTATIONS.contains(&call.target.as_str())
+        && custom_calls::is_annotation(&call.target)
         && edit
             .instr(operands[0])
             .shape

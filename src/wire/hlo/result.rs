@@ -4,12 +4,16 @@
 //! under other dimensions. XLA's GPU client takes the shapes of results from the root.
 
 use crate::proto::xla as pb;
+use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 use crate::wire::number::number;
 use crate::wire::shape::encode_shape;
 
 /// Puts bitcasts to the caller's shape after the entry's root, where it has another one.
+///
+/// Of a dynamic array the program gives the bytes, which have no other form within HLO.
 pub(super) fn give_result(module: &mut pb::HloModuleProto, result: &Shape) {
+    let result = &with_bytes(result);
     let entry = module.entry_computation_id;
     let mut computations = module.computations.iter_mut();
     let Some(computation) = computations.find(|computation| computation.id == entry) else {
@@ -37,6 +41,17 @@ pub(super) fn give_result(module: &mut pb::HloModuleProto, result: &Shape) {
     let sequences = module.schedule.as_mut().map(|s| &mut s.sequences);
     if let Some(sequence) = sequences.and_then(|sequences| sequences.get_mut(&entry)) {
         sequence.instruction_ids.extend(ids);
+    }
+}
+
+/// The shape with bytes for each dynamic array.
+fn with_bytes(shape: &Shape) -> Shape {
+    match shape {
+        Shape::Array(array) if array.is_dynamic() => {
+            Shape::array(PrimitiveType::U8, [array.byte_size()]).with_default_layout()
+        }
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(with_bytes).collect()),
+        Shape::Array(_) | Shape::Token | Shape::Opaque => shape.clone(),
     }
 }
 

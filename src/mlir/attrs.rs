@@ -439,6 +439,14 @@ impl AttrMap {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+    /// Replaces the attributes for which `update` gives another one.
+    pub fn update(&mut self, mut update: impl FnMut(&str, &Attr) -> Option<Attr>) {
+        for (name, attr) in &mut self.entries {
+            if let Some(new) = update(name, attr) {
+                *attr = new;
+            }
+        }
+    }
     /// Keeps the attributes for which `keep` holds.
     pub fn retain(&mut self, mut keep: impl FnMut(&Name, &Attr) -> bool) {
         self.entries.retain(|e| keep(&e.0, &e.1));

@@ -1,4 +1,5 @@
-//! What the readers and printers know of dialects: attributes that may be left out.
+//! What the readers and printers know of dialects: names that changed, and attributes that may be
+//! left out or were spelled otherwise.
 
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::AttrMap;
@@ -8,6 +9,13 @@ use crate::mlir::types::Type;
 /// The value that an optional attribute of an op has when it is absent; nothing when being absent
 /// means something of its own.
 pub fn default_of(op: &str, attr: &str) -> Option<Attr> {
+    if op.starts_with("arith.") {
+        return match attr {
+            "overflowFlags" => Some(Attr::Opaque("#arith.overflow<none>".into())),
+            "fastmath" => Some(Attr::Opaque("#arith.fastmath<none>".into())),
+            _ => None,
+        };
+    }
     let op = op.strip_prefix("stablehlo.")?;
     Some(match (op, attr) {
         ("sort", "dimension") => Attr::i64(-1),
@@ -35,6 +43,105 @@ pub fn default_of(op: &str, attr: &str) -> Option<Attr> {
             )],
         ),
         _ => return None,
+    })
+}
+
+macro_rules! names {
+    ($ops:ident, $names:ident, $dialect:literal, $($op:literal)*) => {
+        const $ops: &[&str] = &[$($op),*];
+        const $names: &[&str] = &[$(concat!($dialect, $op)),*];
+    };
+}
+
+// Ops of StableHLO, which `mhlo` spells the same.
+names! {
+    STABLEHLO_OPS, STABLEHLO_NAMES, "stablehlo.",
+    "abs" "add" "after_all" "all_gather" "all_reduce" "all_to_all" "and" "atan2"
+    "batch_norm_grad" "batch_norm_inference" "batch_norm_training" "bitcast_convert"
+    "broadcast" "broadcast_in_dim" "case" "cbrt" "ceil" "cholesky" "clamp"
+    "collective_broadcast" "collective_permute" "compare" "complex" "composite"
+    "concatenate" "constant" "convert" "convolution" "cosine" "count_leading_zeros"
+    "create_token" "cross-replica-sum" "custom_call" "divide" "dot" "dot_general"
+    "dynamic_broadcast_in_dim" "dynamic_conv" "dynamic_gather" "dynamic_iota" "dynamic_pad"
+    "dynamic_reshape" "dynamic_slice" "dynamic_update_slice" "einsum" "exponential"
+    "exponential_minus_one" "fft" "floor" "gather" "get_dimension_size" "get_tuple_element"
+    "if" "imag" "infeed" "iota" "is_finite" "log" "log_plus_one" "logistic" "map"
+    "maximum" "minimum" "multiply" "negate" "not" "optimization_barrier" "or" "outfeed"
+    "pad" "partition_id" "popcnt" "power" "real" "real_dynamic_slice" "recv" "reduce"
+    "reduce_precision" "reduce_scatter" "reduce_window" "remainder" "replica_id" "reshape"
+    "return" "reverse" "rng" "rng_bit_generator" "round_nearest_afz" "round_nearest_even"
+    "rsqrt" "scatter" "select" "select_and_scatter" "send" "set_dimension_size"
+    "shift_left" "shift_right_arithmetic" "shift_right_logical" "sign" "sine" "slice"
+    "sort" "sqrt" "subtract" "tan" "tanh" "torch_index_select" "transpose"
+    "triangular_solve" "tuple" "unary_einsum" "uniform_dequantize" "uniform_quantize"
+    "while" "xor"
+}
+
+// Ops of `mhlo` that CHLO has under the same name and with the same meaning.
+names! {
+    CHLO_OPS, CHLO_NAMES, "chlo.",
+    "acos" "acosh" "asin" "asinh" "atanh" "cosh" "erf" "sinh"
+}
+
+/// The name that an op has now, when it changed.
+pub fn current_name(name: &str) -> Option<&'static str> {
+    let op = name.strip_prefix("mhlo.")?;
+    if let Ok(at) = CHLO_OPS.binary_search(&op) {
+        return Some(CHLO_NAMES[at]);
+    }
+    let at = STABLEHLO_OPS.binary_search(&op).ok()?;
+    Some(STABLEHLO_NAMES[at])
+}
+
+/// Attributes that are lists of integers now and were dense tensors once.
+const LISTS: &[&str] = &[
+    "base_dilations",
+    "broadcast_dimensions",
+    "broadcast_sizes",
+    "dimensions",
+    "edge_padding_high",
+    "edge_padding_low",
+    "fft_length",
+    "interior_padding",
+    "known_expanding_dimensions",
+    "known_nonexpanding_dimensions",
+    "lhs_dilation",
+    "limit_indices",
+    "permutation",
+    "rhs_dilation",
+    "slice_sizes",
+    "start_indices",
+    "strides",
+    "window_dilations",
+    "window_dimensions",
+    "window_strides",
+];
+
+/// Gives the attributes of an op the one form that readers promise.
+pub fn canonicalize(op: &str, attrs: &mut AttrMap) {
+    if op.starts_with("stablehlo.") || op.starts_with("chlo.") {
+        attrs.update(|name, attr| match attr {
+            Attr::Dense(dense) if LISTS.binary_search(&name).is_ok() => {
+                dense.ints().map(|ints| Attr::i64_array(&ints))
+            }
+            Attr::Dense(dense) if name == "window_reversal" => {
+                let bools: Vec<bool> = dense.ints()?.into_iter().map(|b| b != 0).collect();
+                Some(Attr::bool_array(&bools))
+            }
+            _ => None,
+        });
+    }
+    drop_defaults(op, attrs);
+}
+
+/// Whether an op takes two operands of one type in either order, and gives one result of it.
+pub fn is_commutative(op: &str) -> bool {
+    let op = op.strip_prefix("stablehlo.");
+    op.is_some_and(|op| {
+        matches!(
+            op,
+            "add" | "and" | "maximum" | "minimum" | "multiply" | "or" | "xor"
+        )
     })
 }
 

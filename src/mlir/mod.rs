@@ -17,6 +17,9 @@
 //!   little-endian, `i1` as 0 or 1, sub-byte integers extended to a byte by their sign.
 //! - Blobs in the resource section are put where they are used, as [`Attr::Dense`].
 //! - Every value has its type; a use has the type of the definition.
+//!
+//! [`text::read`] and [`print::print()`] are the text form; two modules are the same program when
+//! their prints are equal.
 
 pub mod access;
 pub mod attrs;
@@ -24,6 +27,8 @@ pub mod bytecode;
 pub mod dialect;
 pub mod location;
 pub mod module;
+pub mod print;
+pub mod text;
 pub mod types;
 
 pub use access::OpRef;

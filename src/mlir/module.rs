@@ -154,15 +154,19 @@ impl NewOp {
 }
 
 impl Module {
-    /// A `builtin.module` with one region of one empty block.
-    pub fn new() -> Self {
-        let mut module = Self {
+    /// Nothing at all; a reader makes the root, and sets it.
+    pub fn without_ops() -> Self {
+        Self {
             ops: Arena::new(),
             regions: Arena::new(),
             blocks: Arena::new(),
             values: Arena::new(),
             root: OpId::from_index(0),
-        };
+        }
+    }
+    /// A `builtin.module` with one region of one empty block.
+    pub fn new() -> Self {
+        let mut module = Self::without_ops();
         let region = module.new_region();
         module.new_block(region);
         let mut root = NewOp::new("builtin.module", Vec::new(), Vec::new());
@@ -192,6 +196,15 @@ impl Module {
         });
         self.regions[region].blocks.push(block);
         block
+    }
+    /// A block that no region holds yet; its parent is to be set when one does.
+    pub fn detached_block(&mut self) -> BlockId {
+        self.blocks.push(Block {
+            args: Vec::new(),
+            arg_locs: Vec::new(),
+            ops: Vec::new(),
+            parent: RegionId::from_index(0),
+        })
     }
     /// One more argument of a block.
     pub fn add_arg(&mut self, block: BlockId, ty: Type, loc: Loc) -> ValueId {

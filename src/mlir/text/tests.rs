@@ -1,0 +1,454 @@
+//! Pretty forms against the generic forms that jaxlib printed of the same programs, round trips,
+//! wrong texts, limits, and texts with random damage.
+
+use std::fs;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::*;
+use crate::base::Code;
+use crate::base::Location;
+use crate::mlir::attrs::DenseData;
+use crate::mlir::print::print;
+use crate::mlir::print::print_with_locations;
+
+/// Programs in the pretty form, each with its generic form.
+fn samples() -> Vec<(String, String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mlir");
+    let entries = fs::read_dir(folder).expect("the samples are there");
+    let mut paths: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path()).collect();
+    paths.sort();
+    let read = |path: &Path| fs::read_to_string(path).expect("a sample");
+    let generic = |path: &PathBuf| path.to_string_lossy().ends_with(".generic.mlir");
+    let text = |path: &&PathBuf| path.extension().is_some_and(|e| e == "mlir");
+    let pretty = paths.iter().filter(text).filter(|path| !generic(path));
+    let pair = |path: &PathBuf| {
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        (name, read(path), read(&path.with_extension("generic.mlir")))
+    };
+    pretty.map(pair).collect()
+}
+
+fn module(text: &str) -> Module {
+    read(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn first_difference(a: &str, b: &str) -> String {
+    let differs = a.lines().zip(b.lines()).find(|(a, b)| a != b);
+    differs.map_or_else(String::new, |(a, b)| format!("{a}\n{b}"))
+}
+
+#[test]
+fn pretty_and_generic_forms_are_one_module() {
+    assert!(samples().len() >= 10, "the samples are there");
+    for (name, pretty, generic) in samples() {
+        let (a, b) = (print(&module(&pretty)), print(&module(&generic)));
+        assert!(a == b, "{name}:\n{}", first_difference(&a, &b));
+    }
+}
+
+#[test]
+fn what_is_printed_reads_back() {
+    for (name, pretty, _) in samples() {
+        let first = module(&pretty);
+        let text = print(&first);
+        let again = print(&module(&text));
+        assert!(
+            text == again,
+            "{name}:\n{}",
+            first_difference(&text, &again)
+        );
+        let text = print_with_locations(&first);
+        let again = print_with_locations(&module(&text));
+        assert!(
+            text == again,
+            "{name}:\n{}",
+            first_difference(&text, &again)
+        );
+    }
+}
+
+fn attr_of(text: &str) -> Attr {
+    read_attr(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn dense(text: &str) -> (bool, Vec<u8>) {
+    match attr_of(text) {
+        Attr::Dense(dense) => match dense.data {
+            DenseData::Bytes(bytes) => (dense.splat, bytes.to_vec()),
+            DenseData::Strings(_) => panic!("{text}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn elements_are_packed_as_literals_are() {
+    assert_eq!(
+        dense("dense<[1, -2]> : tensor<2xi16>"),
+        (false, vec![1, 0, 0xfe, 0xff])
+    );
+    assert_eq!(
+        dense("dense<[7, -8]> : tensor<2xi4>"),
+        (false, vec![7, 0xf8])
+    );
+    assert_eq!(
+        dense("dense<[15, 8]> : tensor<2xui4>"),
+        (false, vec![15, 8])
+    );
+    assert_eq!(
+        dense("dense<[true, false]> : tensor<2xi1>"),
+        (false, vec![1, 0])
+    );
+    assert_eq!(dense("dense<[1, 1]> : tensor<2xi8>"), (true, vec![1]));
+    assert_eq!(dense("dense<3> : tensor<0x5xi8>"), (false, vec![]));
+    assert_eq!(dense("dense<\"0xF8\"> : tensor<7xi4>"), (true, vec![0xf8]));
+    assert_eq!(
+        dense("dense<\"0x0001\"> : tensor<2xi1>"),
+        (false, vec![0, 1])
+    );
+    // Eight booleans to a byte, as older printers have it.
+    let packed = dense("dense<\"0x0580\"> : tensor<16xi1>").1;
+    let set: Vec<usize> = (0..16).filter(|i| packed[*i] == 1).collect();
+    assert_eq!(set, [0, 2, 15]);
+    let half = 1.5f32.to_le_bytes();
+    assert_eq!(dense("dense<1.5> : tensor<9xf32>"), (true, half.to_vec()));
+    assert_eq!(
+        dense("dense<0x3FC00000> : tensor<f32>"),
+        (true, half.to_vec())
+    );
+    let complex = dense("dense<[(1.5, 0.0), (0.0, 1.5)]> : tensor<2xcomplex<f32>>").1;
+    assert_eq!(complex[..4], half);
+    assert_eq!(complex[12..], half);
+}
+
+#[test]
+fn a_splat_is_not_expanded() {
+    let (splat, bytes) = dense("dense<1> : tensor<100000x100000x1000000xi8>");
+    assert!(splat && bytes == [1]);
+    let error = read_attr("dense<1> : tensor<4294967296x4294967296xi64>").expect_err("too large");
+    assert_eq!(error.code, codes::INPUT_LIMIT);
+}
+
+#[test]
+fn strings_unescape() {
+    let Attr::String(bytes) = attr_of(r#""a\22b\\c\0A\C3\A9\FF\n""#) else {
+        panic!("a string");
+    };
+    assert_eq!(&*bytes, b"a\"b\\c\n\xc3\xa9\xff\n");
+}
+
+#[test]
+fn locations_are_kept() {
+    let text = "module {\n  func.func @f(%a: tensor<f32>) -> tensor<f32> {\n    \
+        %0 = stablehlo.sine %a : tensor<f32> loc(#loc2)\n    return %0 : tensor<f32>\n  }\n}\n\
+        #loc1 = loc(\"f.py\":3:4 to 5:6)\n#loc2 = loc(\"jit(f)/sin\"(#loc1))\n";
+    let module = module(text);
+    let sine = module
+        .ops
+        .values()
+        .find(|op| op.name == "stablehlo.sine")
+        .expect("the op");
+    assert_eq!(sine.place, 3);
+    let (file, line, column) = sine.loc.file_line().expect("a file");
+    assert_eq!((file.as_str(), line, column), ("f.py", 3, 4));
+    let SourceLoc::Name { name, child } = &*sine.loc else {
+        panic!("{:?}", sine.loc);
+    };
+    assert_eq!(name.as_str(), "jit(f)/sin");
+    assert!(matches!(
+        **child,
+        SourceLoc::File {
+            end_line: 5,
+            end_column: 6,
+            ..
+        }
+    ));
+}
+
+/// The code and place of what is wrong with a text.
+fn wrong(text: &str) -> (Code, usize, usize, String) {
+    let error = match read(text) {
+        Ok(_) => panic!("this was read:\n{text}"),
+        Err(error) => error,
+    };
+    match error.location {
+        Some(Location::Text { line, column, .. }) => (error.code, line, column, error.message),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_wrong_has_its_place() {
+    let function =
+        |body: &str| format!("func.func @f(%a: tensor<f32>) {{\n  {body}\n  return\n}}\n");
+    let cases: &[(&str, Code, usize, usize, &str)] = &[
+        (
+            "%0 = stablehlo.sine %b : tensor<f32>",
+            codes::TEXT_NAME,
+            2,
+            23,
+            "`%b` is used",
+        ),
+        (
+            "%0 = stablehlo.sine %a#1 : tensor<f32>",
+            codes::TEXT_NAME,
+            2,
+            23,
+            "is 1 values",
+        ),
+        (
+            "%0 = stablehlo.sine %a : tensor<f64>",
+            codes::TEXT_NAME,
+            2,
+            23,
+            "tensor<f32>",
+        ),
+        (
+            "%a = stablehlo.sine %a : tensor<f32>",
+            codes::TEXT_NAME,
+            2,
+            3,
+            "defined twice",
+        ),
+        (
+            "%0:2 = stablehlo.sine %a : tensor<f32>",
+            codes::TEXT_SYNTAX,
+            2,
+            3,
+            "1 results",
+        ),
+        (
+            "%0 = stablehlo.nothing %a : tensor<f32>",
+            codes::UNKNOWN_WORD,
+            2,
+            8,
+            "stablehlo.nothing",
+        ),
+        (
+            "%0 = stablehlo.sine %a : tensor<4*f32>",
+            codes::TEXT_SYNTAX,
+            2,
+            36,
+            "`*`",
+        ),
+        (
+            "%0 = stablehlo.constant dense<[1, 2]> : tensor<3xi8>",
+            codes::TEXT_SYNTAX,
+            2,
+            34,
+            "2 elements",
+        ),
+        (
+            "%0 = stablehlo.constant dense<300> : tensor<i8>",
+            codes::TEXT_SYNTAX,
+            2,
+            33,
+            "`300`",
+        ),
+        (
+            "%0 = stablehlo.constant dense<\"0x00\"> : tensor<3xi16>",
+            codes::TEXT_SYNTAX,
+            2,
+            33,
+            "1 bytes",
+        ),
+        (
+            "%0 = stablehlo.sine %a {x = #q} : tensor<f32>",
+            codes::TEXT_NAME,
+            2,
+            31,
+            "`q`",
+        ),
+        (
+            "%0 = stablehlo.sine %a {x, x} : tensor<f32>",
+            codes::TEXT_SYNTAX,
+            2,
+            30,
+            "twice",
+        ),
+        (
+            "%0 = stablehlo.sine %a : !t",
+            codes::TEXT_NAME,
+            2,
+            29,
+            "`t`",
+        ),
+        (
+            "\"cf.br\"()[^bb7] : () -> ()",
+            codes::TEXT_NAME,
+            2,
+            13,
+            "`^bb7`",
+        ),
+        (
+            "%0 = \"x.y\"(%a, %a) : (tensor<f32>) -> i1",
+            codes::TEXT_SYNTAX,
+            2,
+            43,
+            "1 types",
+        ),
+        (
+            "%0 = stablehlo.constant dense<\"ab> : tensor<i8>",
+            codes::TEXT_SYNTAX,
+            2,
+            33,
+            "not closed",
+        ),
+    ];
+    for (body, code, line, column, part) in cases {
+        let found = wrong(&function(body));
+        assert_eq!(
+            (found.0, found.1, found.2),
+            (*code, *line, *column),
+            "{body}: {}",
+            found.3
+        );
+        assert!(found.3.contains(part), "{body}: {}", found.3);
+    }
+    let twice = wrong("module {\nfunc.func private @f()\nfunc.func private @f()\n}");
+    assert_eq!((twice.0, twice.1), (codes::TEXT_NAME, 3));
+    let open = wrong("module {\n");
+    assert_eq!((open.0, open.1), (codes::TEXT_SYNTAX, 2));
+    // A function's values are its own.
+    let outside = wrong("func.func @f(%a: i1) {\nfunc.func @g() {\n\"x.y\"(%a) : (i1) -> ()\n}\n}");
+    assert_eq!((outside.0, outside.1), (codes::TEXT_NAME, 3));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let deep = |open: &str, inside: &str, close: &str| {
+        let text = format!("{}{inside}{}", open.repeat(5000), close.repeat(5000));
+        let error = read_attr(&text).expect_err("too deep");
+        assert_eq!(error.code, codes::INPUT_LIMIT, "{open}: {error}");
+    };
+    deep("[", "1", "]");
+    deep("{a = ", "1", "}");
+    deep("tuple<", "i1", ">");
+    deep("tensor<2x", "f32", ">");
+    deep("complex<", "f32", ">");
+    deep("() -> (", "", ")");
+    deep("loc(callsite(", "\"a\"", " at unknown))");
+}
+
+#[test]
+fn regions_are_bounded() {
+    let text = format!(
+        "{}{}",
+        "\"a.b\"() ({".repeat(5000),
+        "}) : () -> ()".repeat(5000)
+    );
+    assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    let fits = format!(
+        "{}{}",
+        "\"a.b\"() ({".repeat(60),
+        "}) : () -> ()".repeat(60)
+    );
+    assert!(read(&fits).is_ok());
+}
+
+#[test]
+fn aliases_are_bounded() {
+    // Each doubles the one before; all together would not fit any memory.
+    let mut text = "#a0 = [1, 1]\n".to_owned();
+    for i in 1..100 {
+        text.push_str(&format!("#a{i} = [#a{0}, #a{0}]\n", i - 1));
+    }
+    assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    // Each is one level deeper than the one before.
+    let mut text = "#a0 = [1]\n".to_owned();
+    for i in 1..100_000 {
+        text.push_str(&format!("#a{i} = [#a{}]\n", i - 1));
+    }
+    assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    assert!(wrong("#a = [#a]\n").3.contains("stands for itself"));
+    assert!(
+        wrong("!a = tuple<!b>\n!b = tuple<!a>\n")
+            .3
+            .contains("stands for itself")
+    );
+}
+
+/// Numbers that look random, the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below.max(1)
+    }
+}
+
+/// The text with some damage: bytes changed, pieces cut out, doubled or exchanged.
+fn damaged(text: &str, other: &str, dice: &mut Dice) -> String {
+    const BYTES: &[u8] = b"%#@!^(){}[]<>=:,\"-x?*0123456789abz./ \n\\";
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..=dice.next(3) {
+        let at = dice.next(bytes.len());
+        let length = dice.next(12).min(bytes.len() - at);
+        match dice.next(7) {
+            0 if !bytes.is_empty() => bytes[at] = BYTES[dice.next(BYTES.len())],
+            1 => bytes.truncate(at),
+            2 => drop(bytes.drain(at..at + length)),
+            3 => {
+                let piece = bytes[at..at + length].to_vec();
+                let to = dice.next(bytes.len());
+                bytes.splice(to..to, piece);
+            }
+            4 => {
+                let from = dice.next(other.len());
+                let piece = other.as_bytes()[from..].iter().take(dice.next(80)).copied();
+                bytes.splice(at..at + length, piece.collect::<Vec<u8>>());
+            }
+            5 => bytes.insert(at, BYTES[dice.next(BYTES.len())]),
+            _ if !bytes.is_empty() => bytes[at] ^= 1 << dice.next(8),
+            _ => {}
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Reads texts with random damage; those that are read must print and read back.
+pub(crate) fn fuzz(texts: &[String], seed: u64, rounds: usize) -> usize {
+    let mut dice = Dice(seed);
+    let mut accepted = 0;
+    for _ in 0..rounds {
+        let (text, other) = (
+            &texts[dice.next(texts.len())],
+            &texts[dice.next(texts.len())],
+        );
+        let text = damaged(text, other, &mut dice);
+        let Ok(module) = read(&text) else {
+            continue;
+        };
+        accepted += 1;
+        let printed = print(&module);
+        match read(&printed) {
+            Ok(again) => assert!(print(&again) == printed, "prints otherwise:\n{text}"),
+            Err(error) => panic!("{error}\n{printed}\nprinted of\n{text}"),
+        }
+    }
+    accepted
+}
+
+#[test]
+fn damaged_texts_give_a_module_or_a_diagnostic() {
+    let texts: Vec<String> = samples().into_iter().flat_map(|s| [s.1, s.2]).collect();
+    assert!(fuzz(&texts, 1, 600) > 0);
+}
+
+#[test]
+fn names_are_shared() {
+    let module = module("module {\n\"a.b\"() : () -> ()\n\"a.b\"() : () -> ()\n}");
+    let names: Vec<&str> = module.ops.values().map(|op| op.name.as_str()).collect();
+    assert!(std::ptr::eq(names[0], names[1]));
+    assert_eq!(Arc::strong_count(&module.ops[module.root].loc), 3);
+}

@@ -1,0 +1,30 @@
+#loc = loc(unknown)
+#loc1 = loc("file.py":12:8)
+#loc2 = loc("x")
+#loc3 = loc("other.py":7:1)
+#loc11 = loc(callsite(#loc1 at #loc3))
+"builtin.module"() <{sym_name = "locations"}> ({
+  "func.func"() <{function_type = (tensor<f32>, tensor<f32>) -> tensor<f32>, sym_name = "main", sym_visibility = "public"}> ({
+  ^bb0(%arg0: tensor<f32> loc("x"), %arg1: tensor<f32> loc(unknown)):
+    %0 = "stablehlo.add"(%arg0, %arg1) : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc10)
+    %1 = "stablehlo.reduce"(%0, %arg1) <{dimensions = array<i64>}> ({
+    ^bb0(%arg2: tensor<f32> loc(callsite(#loc1 at #loc3)), %arg3: tensor<f32> loc(callsite(#loc1 at #loc3))):
+      %6 = "stablehlo.add"(%arg2, %arg3) : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc11)
+      "stablehlo.return"(%6) : (tensor<f32>) -> () loc(#loc11)
+    }) : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc11)
+    %2 = "stablehlo.sine"(%1) : (tensor<f32>) -> tensor<f32> loc(#loc12)
+    %3 = "stablehlo.cosine"(%2) : (tensor<f32>) -> tensor<f32> loc(#loc13)
+    %4 = "stablehlo.tanh"(%3) : (tensor<f32>) -> tensor<f32> loc(#loc6)
+    %5 = "stablehlo.tanh"(%4) : (tensor<f32>) -> tensor<f32> loc(#loc7)
+    "func.return"(%5) : (tensor<f32>) -> () loc(#loc8)
+  }) : () -> () loc(#loc9)
+}) : () -> () loc(#loc)
+#loc4 = loc("p")
+#loc5 = loc("q":1:2)
+#loc6 = loc("f.py":3:4 to 5:6)
+#loc7 = loc("f.py":3:4 to :9)
+#loc8 = loc("file.py":10:0)
+#loc9 = loc("fn"(#loc1))
+#loc10 = loc("jit(f)/add"(#loc1))
+#loc12 = loc(fused[#loc4, #loc5])
+#loc13 = loc(fused<"meta">[#loc11])

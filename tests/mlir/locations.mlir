@@ -1,0 +1,17 @@
+#loc1 = loc("a")
+#loc2 = loc("file.py":12:8)
+#loc4 = loc("other.py":7:1)
+#loc3 = loc(callsite(#loc2 at #loc4))
+module @locations {
+  func.func public @main(%arg0: tensor<f32> loc("x"), %arg1: tensor<f32> loc(unknown)) -> tensor<f32> {
+    %0 = stablehlo.add %arg0, %arg1 : tensor<f32> loc(#loc5)
+    %1 = stablehlo.reduce(%0 init: %arg1) applies stablehlo.add across dimensions = [] : (tensor<f32>, tensor<f32>) -> tensor<f32> loc(#loc3)
+    %2 = stablehlo.sine %1 : tensor<f32> loc(fused["p", "q":1:2])
+    %3 = stablehlo.cosine %2 : tensor<f32> loc(fused<"meta">[#loc3, unknown])
+    %4 = stablehlo.tanh %3 : tensor<f32> loc("f.py":3:4 to 5:6)
+    %5 = stablehlo.tanh %4 : tensor<f32> loc("f.py":3:4 to :9)
+    return %5 : tensor<f32> loc(#loc)
+  } loc("fn"(#loc2))
+} loc(unknown)
+#loc = loc("file.py":10:0)
+#loc5 = loc("jit(f)/add"(#loc2))

@@ -68,6 +68,7 @@ fn main() {
         .map(|(name, case)| (name, Arc::new(case)))
         .collect();
     trials.extend(conformance::bundles::trials(&cases));
+    trials.extend(conformance::stablehlo::trials(&cases));
     for (number, (name, case)) in cases.into_iter().enumerate() {
         for form in case.texts() {
             let stem = form.file_stem().unwrap().to_string_lossy().into_owned();

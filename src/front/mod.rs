@@ -3,6 +3,7 @@
 pub mod detect;
 pub mod hlo_text;
 pub mod jax_export;
+pub mod stablehlo;
 
 pub use detect::InputFormat;
 pub use detect::read;

@@ -17,6 +17,7 @@ use crate::hlo::AliasKind;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
+use crate::hlo::Sharding;
 use crate::hlo::visit;
 use crate::shape::ProgramShape;
 
@@ -39,6 +40,13 @@ pub fn module(module: &Module) -> String {
 pub fn instr(module: &Module, id: InstrId) -> String {
     let mut out = String::new();
     instruction(module, &Names::plain(module), id, &mut out);
+    out
+}
+
+/// The text of a sharding.
+pub fn sharding(sharding: &Sharding) -> String {
+    let mut out = String::new();
+    attributes::sharding(sharding, &mut out);
     out
 }
 

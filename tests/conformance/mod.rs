@@ -8,6 +8,7 @@ pub mod mutations;
 pub mod qemu;
 pub mod recipe;
 pub mod simulated;
+pub mod stablehlo;
 
 use std::fs;
 use std::io::Cursor;

@@ -28,6 +28,7 @@ use crate::base::codes;
 use crate::hlo::CompId;
 use crate::hlo::Module;
 use crate::hlo::ModuleConfig;
+use crate::hlo::Sharding;
 use crate::hlo::StackFrameIndex;
 use crate::hlo::Stage;
 
@@ -57,6 +58,27 @@ pub fn parse(text: &str) -> Result<Module> {
     };
     reader.module()?;
     Ok(reader.module)
+}
+
+/// Reads the sharding that a text is, such as `{devices=[2]0,1}`.
+///
+/// # Errors
+/// Those of [`parse`].
+pub(in crate::front) fn parse_sharding(text: &str) -> Result<Sharding> {
+    let mut reader = Reader {
+        cursor: Cursor::new(text),
+        module: empty_module(),
+        entry: None,
+        names: BTreeMap::new(),
+        unnamed: Vec::new(),
+        depth: 0,
+        inferred_parts: MAX_INFERRED_PARTS,
+    };
+    let sharding = reader.sharding()?;
+    if reader.cursor.at_end() {
+        return Ok(sharding);
+    }
+    Err(reader.cursor.unexpected("the end of the sharding"))
 }
 
 fn empty_module() -> Module {

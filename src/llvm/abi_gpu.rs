@@ -19,6 +19,7 @@ use crate::llvm::ir::Ir;
 use crate::llvm::ir::Val;
 use crate::llvm::lower::Ids;
 use crate::llvm::lower::Lower;
+use crate::llvm::memory;
 use crate::llvm::session::Isa;
 use crate::llvm::session::Machine;
 
@@ -92,7 +93,8 @@ pub(super) fn lower<'a, 'ctx: 'a>(
         if !buffer.written {
             ir.param_attribute(i, "readonly", 0);
         }
-        ir.param_attribute(i, "align", buffer.align.max(1));
+        let align = buffer.align.max(1).min(memory::whole_pieces(buffer));
+        ir.param_attribute(i, "align", align);
         let bytes = buffer.count * buffer.elem.bytes();
         if bytes > 0 {
             ir.param_attribute(i, "dereferenceable", bytes);

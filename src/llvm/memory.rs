@@ -10,6 +10,7 @@ use crate::base::Id;
 use crate::base::Result;
 use crate::kernel::BinaryOp;
 use crate::kernel::BufId;
+use crate::kernel::Buffer;
 use crate::kernel::ExprId;
 use crate::kernel::Scalar;
 use crate::kernel::Space;
@@ -18,6 +19,15 @@ use crate::llvm::ir::Type;
 use crate::llvm::ir::Val;
 use crate::llvm::lower::Lower;
 use crate::llvm::session::Isa;
+
+/// The largest power of two that divides the size of a buffer in bytes.
+pub(super) fn whole_pieces(buffer: &Buffer) -> u64 {
+    let bytes = buffer.count * buffer.elem.bytes();
+    match bytes {
+        0 => 1,
+        _ => 1 << bytes.trailing_zeros(),
+    }
+}
 
 impl Lower<'_> {
     /// Address of an element of a buffer.
@@ -38,6 +48,17 @@ impl Lower<'_> {
         (bytes << zeros).min(base).max(bytes.min(base))
     }
 
+    /// The alignment to claim for a read of `bytes`. On a GPU, LLVM joins neighbouring reads and fills
+    /// gaps up to what is aligned, so no more is claimed than divides the buffer: what it fills stays
+    /// within.
+    fn read_alignment(&self, buf: BufId, index: ExprId, bytes: u64) -> u64 {
+        let align = self.alignment(buf, index);
+        match self.machine.isa {
+            Isa::Ptx => align.min(whole_pieces(&self.kernel.buffers[buf]).max(bytes)),
+            Isa::X86 | Isa::AArch64 => align,
+        }
+    }
+
     /// Tells LLVM what an access may overlap with.
     fn annotate(&self, buf: BufId, access: Val, is_load: bool) {
         let place = &self.places[buf.index()];
@@ -56,9 +77,9 @@ impl Lower<'_> {
     /// Neighbouring elements.
     pub(super) fn load(&self, buf: BufId, index: ExprId, ty: Ty) -> Val {
         let ptr = self.address(buf, self.value(index));
-        let value = self
-            .ir
-            .load(self.ir.ty(ty), ptr, self.alignment(buf, index));
+        let bytes = ty.scalar.bytes() * u64::from(ty.lanes);
+        let align = self.read_alignment(buf, index, bytes);
+        let value = self.ir.load(self.ir.ty(ty), ptr, align);
         self.annotate(buf, value, true);
         value
     }

@@ -652,6 +652,41 @@ fn gpu_kernels_are_ptx_that_the_assembler_takes() {
     }
 }
 
+/// Reads three neighbours of a buffer of that many elements, one by one and two and one.
+fn three_of(count: u64, pair: bool) -> Kernel {
+    let mut b = KernelBuilder::new("three");
+    let x = param(&mut b, "x", Scalar::I32, count, false);
+    let out = param(&mut b, "out", Scalar::I32, 1, true);
+    let (zero, one, two) = (b.index(0), b.index(1), b.index(2));
+    let first = if pair {
+        let both = b.load(x, zero, 2);
+        b.reduce_lanes(BinaryOp::Add, both)
+    } else {
+        let (first, second) = (b.load(x, zero, 1), b.load(x, one, 1));
+        b.add(first, second)
+    };
+    let third = b.load(x, two, 1);
+    let product = b.binary(BinaryOp::Mul, first, third);
+    b.store(out, zero, product);
+    single(b)
+}
+
+#[test]
+fn gpu_kernels_read_no_byte_behind_their_buffers() {
+    // LLVM joins the reads and fills up to what is aligned, which may be 16 bytes.
+    for target in gpus() {
+        for (count, pair) in [(3, false), (3, true), (6, false), (4, false)] {
+            let kernel = three_of(count, pair);
+            let compiled = compile(&[kernel], &target, &Options::default()).expect("compiles");
+            let Code::Ptx(text) = &compiled.images[0].code else {
+                panic!("wanted PTX");
+            };
+            let fills = text.contains("v4.b32") || text.contains("v2.b64");
+            assert!(!fills || count == 4, "{text}");
+        }
+    }
+}
+
 #[test]
 fn constants_image_assembles() {
     let Some(ptxas) = find_ptxas() else { return };

@@ -223,16 +223,13 @@ fn encode_outputs(executable: &Executable) -> Vec<gpu::gpu_executable_proto::Out
         .iter()
         .map(|o| (o.index.clone(), o.slice.alloc));
     let mut places: BTreeMap<ShapeIndex, AllocId> = leaves.collect();
-    let tables = executable.logical.iter().filter(|buffer| {
-        let alloc = executable.allocs.get(buffer.slice.alloc);
-        alloc.is_some_and(|a| a.kind == AllocKind::Tuple && a.live_out)
-    });
-    places.extend(tables.map(|buffer| (buffer.index.clone(), buffer.slice.alloc)));
-    let mut tables = executable.allocs.iter();
-    let table = tables.find(|(_, a)| a.kind == AllocKind::Tuple && a.live_out);
-    if let (true, Some((id, _))) = (signature.program.result.is_tuple(), table) {
-        places.entry(ShapeIndex::new()).or_insert(id);
-    }
+    // The tables of the result's tuples were made in their order.
+    let tuples = signature.program.result.parts().into_iter();
+    let tuples = tuples.filter(|(_, part)| part.is_tuple());
+    let tables = executable.allocs.iter();
+    let tables = tables.filter(|(_, a)| a.kind == AllocKind::Tuple && a.live_out);
+    let tables = tuples.zip(tables);
+    places.extend(tables.map(|((index, _), (alloc, _))| (index, alloc)));
     let places = places.into_iter();
     places
         .map(|(index, alloc)| {

@@ -2,7 +2,8 @@
 //!
 //! An element passes when both are NaN (a complex value is NaN when a part is), when the values are
 //! equal, when `|got - wanted| <= atol + rtol * |wanted|`, or, for real floats, when at most `ulp`
-//! representable values lie between them. The rules are those of the corpus's `compare.py`.
+//! representable values lie between them. Of a complex value with one infinite part, that part is
+//! equal and the other within its own tolerance. The rest is as in the corpus's `compare.py`.
 //! Integers and preds are equal or not, unless `atol` is set.
 
 use crate::base::Diagnostic;
@@ -234,6 +235,14 @@ fn judge_complex(a: [f64; 2], b: [f64; 2], tolerance: &Tolerance) -> Verdict {
     let error = (a[0] - b[0]).hypot(a[1] - b[1]);
     let bound = tolerance.atol + tolerance.rtol * b[0].hypot(b[1]);
     let near = is_finite(a) && is_finite(b) && error <= bound;
+    // Beside an infinite part that is right, the other part has its own tolerance.
+    let beside = |at: usize| {
+        let (x, y) = (a[1 - at], b[1 - at]);
+        a[at].is_infinite() && a[at] == b[at] && y.is_finite() && {
+            (x - y).abs() <= tolerance.atol + tolerance.rtol * y.abs()
+        }
+    };
+    let near = near || beside(0) || beside(1);
     let wild = tolerance.any_nonfinite && !is_finite(a) && !is_finite(b);
     Verdict {
         passes: equal || (is_nan(a) && is_nan(b)) || near || wild,
@@ -406,6 +415,30 @@ mod tests {
                 ..loose
             }
         ));
+    }
+
+    #[test]
+    fn beside_an_infinite_part_the_other_has_its_tolerance() {
+        let (inf, one) = (f32::INFINITY, 1.0f32);
+        let loose = Tolerance {
+            rtol: 1e-6,
+            ..Tolerance::EXACT
+        };
+        let passes = |got: [f32; 2], wanted: [f32; 2]| {
+            let array = |parts: [f32; 2]| {
+                let bytes = parts.iter().flat_map(|v| v.to_le_bytes()).collect();
+                ArrayLiteral::new(ArrayShape::new(PrimitiveType::C64, [1]), bytes)
+            };
+            compare(&array(got), &array(wanted), &loose).unwrap().passed
+        };
+        assert!(passes([inf, one.next_up()], [inf, one]));
+        assert!(passes([one.next_down(), -inf], [one, -inf]));
+        assert!(!passes([inf, 1.1], [inf, one]));
+        assert!(!passes([-inf, one], [inf, one]));
+        assert!(!passes([1e38, one], [inf, one]));
+        assert!(!passes([inf, inf], [inf, one]));
+        assert!(passes([inf, -inf], [inf, -inf]));
+        assert!(!passes([inf, f32::NAN], [inf, one]));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::kernel::Scalar;
 use crate::kernel::Ty;
+use crate::kernel::UnaryOp;
 use crate::shape::ElementKind;
 use crate::shape::PrimitiveType;
 
@@ -84,8 +85,8 @@ pub fn round_to_odd(b: &mut KernelBuilder, x: ExprId) -> ExprId {
     let back = b.cast(CastOp::FpExt, near, Scalar::F64);
     let ty = b.ty(near).with_scalar(Scalar::I32);
     let bits = b.bitcast(near, ty);
-    let abs_back = b.unary(crate::kernel::UnaryOp::Abs, back);
-    let abs_x = b.unary(crate::kernel::UnaryOp::Abs, x);
+    let abs_back = b.unary(UnaryOp::Abs, back);
+    let abs_x = b.unary(UnaryOp::Abs, x);
     let above = b.cmp(CmpOp::FGt, abs_back, abs_x);
     let below = b.cmp(CmpOp::FLt, abs_back, abs_x);
     let lower = b.add_const(bits, -1);
@@ -283,12 +284,13 @@ fn int_to_int(b: &mut KernelBuilder, from: PrimitiveType, to: PrimitiveType, x: 
     resized
 }
 
-/// Rounds an f32 or f64 register to a float with these field widths, as `reduce-precision` does.
+/// Rounds a value of that type, in an f32 or f64 register, to a float with these widths of exponent
+/// and mantissa, as `reduce-precision` does.
 pub fn reduce_precision(
     b: &mut KernelBuilder,
+    ty: PrimitiveType,
     x: ExprId,
-    exponent_bits: u32,
-    mantissa_bits: u32,
+    (exponent_bits, mantissa_bits): (u32, u32),
 ) -> ExprId {
     let float = b.ty(x);
     let (int, mantissa, exponent) = match float.scalar {
@@ -309,12 +311,36 @@ pub fn reduce_precision(
         let mask = b.int(int, !((1i64 << drop) - 1));
         out = b.binary(BinaryOp::And, sum, mask);
     }
-    if exponent_bits < exponent {
+    // Types with the exponents of f16 have subnormal numbers that are normal ones here.
+    let own_exponent = match ty {
+        PrimitiveType::F16 | PrimitiveType::F8E5M2 => 5,
+        _ => exponent,
+    };
+    if own_exponent < exponent && mantissa_bits < 10 {
+        let small = round_subnormal(b, x, mantissa_bits);
+        let small = b.bitcast(small, int);
+        let size = b.unary(UnaryOp::Abs, x);
+        let normal = b.float(float, 2f64.powi(-14));
+        let is_small = b.cmp(CmpOp::FLt, size, normal);
+        out = b.select(is_small, small, out);
+    }
+    if exponent_bits < own_exponent {
         out = clip_exponent(b, out, int, (mantissa, exponent), exponent_bits, sign_bit);
     }
     let rounded = b.bitcast(out, float);
     let nan = b.cmp(CmpOp::FUno, x, x);
     b.select(nan, x, rounded)
+}
+
+/// Rounds a subnormal number of f16 to the multiples of 2^-14 that so many bits of mantissa hold.
+fn round_subnormal(b: &mut KernelBuilder, x: ExprId, mantissa_bits: u32) -> ExprId {
+    let float = b.ty(x);
+    // Where this is added, no finer digits are left.
+    let coarse = b.float(float, 1.5 * 2f64.powi(23 - 14 - mantissa_bits.cast_signed()));
+    let size = b.unary(UnaryOp::Abs, x);
+    let sum = b.binary(BinaryOp::Add, size, coarse);
+    let size = b.binary(BinaryOp::Sub, sum, coarse);
+    b.binary(BinaryOp::CopySign, size, x)
 }
 
 /// Too large becomes infinity, too small a signed zero.

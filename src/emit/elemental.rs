@@ -433,7 +433,7 @@ pub fn apply(
             mantissa_bits,
         } => {
             let x = convert::widen(b, ty, operands[0].one());
-            let rounded = convert::reduce_precision(b, x, *exponent_bits, *mantissa_bits);
+            let rounded = convert::reduce_precision(b, ty, x, (*exponent_bits, *mantissa_bits));
             Some(Value::One(convert::narrow(b, ty, rounded)))
         }
         _ => None,

@@ -32,20 +32,20 @@ pub(super) fn unary(op: UnaryOp, re: f64, im: f64) -> Number {
             divide((1.0, 0.0), (1.0 + a, b))
         }
         UnaryOp::Sin => (
-            libm::sin(re) * libm::cosh(im),
-            libm::cos(re) * libm::sinh(im),
+            product(libm::sin(re), libm::cosh(im)),
+            product(libm::cos(re), libm::sinh(im)),
         ),
         UnaryOp::Cos => (
-            libm::cos(re) * libm::cosh(im),
-            -(libm::sin(re) * libm::sinh(im)),
+            product(libm::cos(re), libm::cosh(im)),
+            -product(libm::sin(re), libm::sinh(im)),
         ),
         UnaryOp::Sinh => (
-            libm::sinh(re) * libm::cos(im),
-            libm::cosh(re) * libm::sin(im),
+            product(libm::sinh(re), libm::cos(im)),
+            product(libm::cosh(re), libm::sin(im)),
         ),
         UnaryOp::Cosh => (
-            libm::cosh(re) * libm::cos(im),
-            libm::sinh(re) * libm::sin(im),
+            product(libm::cosh(re), libm::cos(im)),
+            product(libm::sinh(re), libm::sin(im)),
         ),
         UnaryOp::Tanh => tanh(z),
         UnaryOp::Tan => {
@@ -126,6 +126,15 @@ pub(super) fn divide(a: C, b: C) -> C {
     }
 }
 
+/// A product that is zero where a factor is, whatever the other; a NaN counts as positive then.
+fn product(a: f64, b: f64) -> f64 {
+    if a != 0.0 && b != 0.0 {
+        return a * b;
+    }
+    let limited = |x: f64| if x.is_nan() { 1.0 } else { x.clamp(-1.0, 1.0) };
+    limited(a) * limited(b)
+}
+
 fn sign(z: C) -> C {
     if z.0 == 0.0 && z.1 == 0.0 {
         return z;
@@ -163,7 +172,7 @@ fn expm1(z: C) -> C {
 pub(super) fn log(z: C) -> C {
     let (big, small) = (z.0.abs().max(z.1.abs()), z.0.abs().min(z.1.abs()));
     // Close to the unit circle the logarithm of the length is a small difference of large numbers.
-    let re = if big > 0.5 && big < 2.0 {
+    let re = if big > 0.5 && big < 2.0 && !z.0.is_nan() && !z.1.is_nan() {
         0.5 * libm::log1p((big - 1.0) * (big + 1.0) + small * small)
     } else {
         libm::log(libm::hypot(z.0, z.1))
@@ -226,20 +235,26 @@ fn rsqrt(z: C) -> C {
         return (f64::INFINITY, f64::NAN);
     }
     if z.0.is_infinite() || z.1.is_infinite() {
-        return if z.0.is_nan() || z.1.is_nan() {
-            (f64::NAN, f64::NAN)
-        } else {
-            (0.0, 0.0)
-        };
+        return (0.0, 0.0);
     }
     divide((1.0, 0.0), sqrt(z))
 }
 
 fn tanh(z: C) -> C {
     let (a, b) = z;
+    if b == 0.0 {
+        return (libm::tanh(a), b);
+    }
+    if a.is_infinite() && !b.is_finite() {
+        let zero = if b.is_nan() { 0.0 } else { 0f64.copysign(b) };
+        return (1f64.copysign(a), zero);
+    }
     if a.abs() > 22.0 {
         let decay = libm::exp(-2.0 * a.abs());
         return (1f64.copysign(a), 4.0 * libm::sin(b) * libm::cos(b) * decay);
+    }
+    if a == 0.0 {
+        return (a, libm::tan(b));
     }
     let t = libm::tan(b);
     let beta = 1.0 + t * t;
@@ -303,15 +318,24 @@ fn atanh(z: C) -> C {
 }
 
 fn pow(a: C, b: C) -> C {
-    if b.0 == 0.0 && b.1 == 0.0 {
+    if b == (0.0, 0.0) || a == (1.0, 0.0) {
         return (1.0, 0.0);
     }
-    if a.0 == 0.0 && a.1 == 0.0 {
-        return if b.0 > 0.0 && b.1 == 0.0 {
-            (0.0, 0.0)
+    if a == (0.0, 0.0) || a == (f64::INFINITY, 0.0) {
+        let size = if a.0 == 0.0 {
+            (b.0 > 0.0).then_some(0.0)
+        } else if b.0 > 0.0 {
+            Some(f64::INFINITY)
         } else {
-            (f64::NAN, f64::NAN)
+            (b.0 < 0.0).then_some(0.0)
         };
+        return match size {
+            Some(size) if b.1 == 0.0 => (size, 0.0),
+            _ => (f64::NAN, f64::NAN),
+        };
+    }
+    if [a.0, a.1, b.0, b.1].iter().any(|part| !part.is_finite()) {
+        return (f64::NAN, f64::NAN);
     }
     let (log_length, angle) = log(a);
     let exponent = b.0 * log_length - b.1 * angle;

@@ -309,7 +309,8 @@ pub(super) fn reduce_precision(
 }
 
 /// Rounds to `mantissa_bits` (nearest even) and `exponent_bits` (overflow to infinity, below the
-/// smallest normal number to zero), in the number format of the type.
+/// smallest normal number to zero), in the number format of the type; other small floats than f8e5m2
+/// are f32 here.
 pub(super) fn reduce_precision_number(
     ty: PrimitiveType,
     x: f64,
@@ -322,9 +323,7 @@ pub(super) fn reduce_precision_number(
         PrimitiveType::F16 => (5, 10),
         PrimitiveType::BF16 => (8, 7),
         PrimitiveType::F8E5M2 => (5, 2),
-        PrimitiveType::F8E4M3 => (4, 3),
-        PrimitiveType::F8E3M4 => (3, 4),
-        _ => return x,
+        _ => return reduce_precision_number(PrimitiveType::F32, x, exponent_bits, mantissa_bits),
     };
     if x.is_nan() {
         return x;
@@ -367,7 +366,8 @@ pub(super) fn stochastic_convert(
         }
         let magnitude = value.abs();
         let whole = magnitude.trunc();
-        let up = (r as f64) < ((magnitude - whole) * scale).trunc();
+        // Random numbers of 64 bits are not all values of f64; the dropped fraction is one of i128.
+        let up = r < ((magnitude - whole) * scale) as i128;
         Number::Float((whole + f64::from(u8::from(up))).copysign(value))
     })
 }

@@ -3,13 +3,17 @@
 
 One line a point: the HLO op and the type, then the bits of the arguments and of the value, 16
 hexadecimal digits a number, real part first. c64 has arguments that f32 holds; its values are those
-of f64. Needs mpmath only.
+of f64. Infinities and NaN follow by numpy, whose complex functions are those of C99 Annex G, and by
+SEMANTICS.md. Needs mpmath and numpy.
 """
+import itertools
+import math
 import random
 import struct
 import sys
 
 import mpmath
+import numpy
 from mpmath import mp, mpc, mpf
 
 mp.prec = 1200
@@ -122,6 +126,64 @@ COMPLEX_BINARY = {
 }
 
 
+ENDS = [0.0, -0.0, 0.5, -1.0, 2.0, -3.0, math.inf, -math.inf, math.nan]
+ENDLESS = [z for z in itertools.product(ENDS, ENDS) if not all(map(math.isfinite, z))]
+BY_C99 = {
+    "exponential": numpy.exp,
+    "log": numpy.log,
+    "sqrt": numpy.sqrt,
+    "sine": numpy.sin,
+    "cosine": numpy.cos,
+    "tan": numpy.tan,
+    "sinh": numpy.sinh,
+    "cosh": numpy.cosh,
+    "tanh": numpy.tanh,
+}
+NOTHING = complex(math.nan, math.nan)
+
+
+def at_the_end(op, z):
+    """A function where an argument is infinite or no number."""
+    value = complex(BY_C99[op](numpy.complex128(complex(*z))))
+    periodic = op not in ("log", "sqrt")
+    if periodic and (math.isnan(value.real) != math.isnan(value.imag)) and not numpy.isfinite(value):
+        ends = math.isinf(value.real) or math.isinf(value.imag)
+        if ends:
+            # C99 leaves the sign of the infinity open.
+            return NOTHING
+    if op in ("sine", "cosine", "sinh", "cosh") and math.isnan(value.real) and value.imag == 0:
+        # And that of this zero: it is that of the factor which is zero.
+        re, im = z
+        sign = {"sine": im, "cosine": -im if im == 0 else -re, "sinh": im, "cosh": re if re == 0 else im}
+        return complex(value.real, math.copysign(0, sign[op]))
+    return value
+
+
+def power_at_the_end(a, b):
+    """Powers of one, zero and infinity, and of what is not finite."""
+    if b == (0, 0) or a == (1, 0):
+        return complex(1, 0)
+    if a == (0, 0) and b[1] == 0 and b[0] > 0:
+        return complex(0, 0)
+    if a == (math.inf, 0) and b[1] == 0 and b[0] != 0 and not math.isnan(b[0]):
+        return complex(math.inf if b[0] > 0 else 0, 0)
+    return NOTHING
+
+
+def ends(name, out):
+    for op in BY_C99:
+        for z in ENDLESS:
+            value = at_the_end(op, z)
+            print(op, name, *map(bits, z), bits(value.real), bits(value.imag), file=out)
+    parts = [0.0, 1.0, -2.0, math.inf, -math.inf, math.nan]
+    exponents = [(x, 0.0) for x in parts] + [(1.0, 1.0), (0.0, math.inf), (2.0, math.nan)]
+    for a, b in itertools.product(itertools.product(parts, parts), exponents):
+        if all(map(math.isfinite, a + b)) and a != (0, 0):
+            continue
+        value = power_at_the_end(a, b)
+        print("power", name, *map(bits, a + b), bits(value.real), bits(value.imag), file=out)
+
+
 def main(out):
     for op, (function, points) in REAL.items():
         for x in points:
@@ -142,6 +204,7 @@ def main(out):
                 words = [bits(x) for z in arguments for x in z]
                 words += [bits(rounded(value.real)), bits(rounded(value.imag))]
                 print(op, name, *words, file=out)
+        ends(name, out)
 
 
 def single(x):

@@ -294,11 +294,21 @@ impl Scope<'_> {
         (self.select(none, x.0, re), self.select(none, x.1, im))
     }
 
-    /// A product that is zero where the first factor is, whatever the second.
+    /// A product that is zero where a factor is, whatever the other; a NaN counts as positive then.
     fn mul_zero(&mut self, x: V, y: V) -> V {
         let product = self.mul(x, y);
-        let zero = self.is(x, 0.0);
-        self.select(zero, x, product)
+        let (one, minus_one) = (self.c(1.0), self.c(-1.0));
+        let mut limited = |v: V| {
+            let is_nan = self.b.cmp(CmpOp::FUno, v, v);
+            let v = self.at_most(v, one);
+            let v = self.at_least(v, minus_one);
+            self.select(is_nan, one, v)
+        };
+        let (p, q) = (limited(x), limited(y));
+        let limited = self.mul(p, q);
+        let (x_zero, y_zero) = (self.is(x, 0.0), self.is(y, 0.0));
+        let zero = self.either(x_zero, y_zero);
+        self.select(zero, limited, product)
     }
 
     fn complex_sin(&mut self, x: C) -> C {
@@ -355,15 +365,24 @@ impl Scope<'_> {
         let product = self.mul(sin, cos);
         let product = self.scale(product, 4.0);
         let im_far = self.mul(product, e);
-        let gone = self.is(e, 0.0);
+        // At infinity it is zero even where the sine is not a number.
+        let endless = self.is_inf(x.0);
+        let no_angle = self.b.cmp(CmpOp::FUno, sin, sin);
+        let gone = self.both(endless, no_angle);
         let zero = self.c(0.0);
-        let rest = self.copysign(zero, x.1);
+        let signed = self.copysign(zero, x.1);
+        let has_sign = self.is_inf(x.1);
+        let rest = self.select(has_sign, signed, zero);
         let im_far = self.select(gone, rest, im_far);
         let re_far = self.copysign(one, x.0);
         let re = self.select(far, re_far, re);
         let im = self.select(far, im_far, im);
-        let real = self.is(x.1, 0.0);
-        (re, self.select(real, x.1, im))
+        // On the axes the other part is zero.
+        let (real, imaginary) = (self.is(x.1, 0.0), self.is(x.0, 0.0));
+        (
+            self.select(imaginary, x.0, re),
+            self.select(real, x.1, im),
+        )
     }
 
     fn complex_div(&mut self, x: C, y: C) -> C {
@@ -399,12 +418,7 @@ impl Scope<'_> {
             scope.either(p, q)
         };
         let (x_inf, y_inf) = (infinite(self, x), infinite(self, y));
-        let finite = |scope: &mut Self, z: C| {
-            let (p, q) = (scope.abs(z.0), scope.abs(z.1));
-            let (p, q) = (scope.below(p, f64::INFINITY), scope.below(q, f64::INFINITY));
-            scope.both(p, q)
-        };
-        let (x_finite, y_finite) = (finite(self, x), finite(self, y));
+        let (x_finite, y_finite) = (self.is_finite(x), self.is_finite(y));
         // Infinities as signed ones, the rest as signed zeros.
         let unit = |scope: &mut Self, v: V| {
             let is_inf = scope.is_inf(v);
@@ -465,20 +479,53 @@ impl Scope<'_> {
         let zero = self.c(0.0);
         let re = self.select(real, power, re);
         let im = self.select(real, zero, im);
-        // Powers of zero: one for the power zero, zero for a positive real part.
+        self.complex_pow_ends(x, y, (re, im))
+    }
+
+    /// Powers of zero, one and infinity, to the power zero, and of what is not finite.
+    fn complex_pow_ends(&mut self, x: C, y: C, power: C) -> C {
+        let (x_real, y_real) = (self.is(x.1, 0.0), self.is(y.1, 0.0));
+        let (one, zero, inf, nan) = (self.c(1.0), self.c(0.0), self.inf(), self.nan());
+        let (x_finite, y_finite) = (self.is_finite(x), self.is_finite(y));
+        let finite = self.both(x_finite, y_finite);
+        let mut result = (
+            self.select(finite, power.0, nan),
+            self.select(finite, power.1, nan),
+        );
+        let (rises, falls) = (self.above(y.0, 0.0), self.below(y.0, 0.0));
+        let (rises, falls) = (self.both(rises, y_real), self.both(falls, y_real));
         let origin = self.is(x.0, 0.0);
         let origin = self.both(origin, x_real);
-        let c_zero = self.is(y.0, 0.0);
-        let power_zero = self.both(c_zero, y_real);
-        let (one, nan) = (self.c(1.0), self.nan());
-        let c_positive = self.above(y.0, 0.0);
-        let at_origin = self.select(c_positive, zero, nan);
-        let re = self.select(origin, at_origin, re);
-        let im = self.select(origin, at_origin, im);
-        (
-            self.select(power_zero, one, re),
-            self.select(power_zero, zero, im),
-        )
+        let endless = self.is(x.0, f64::INFINITY);
+        let endless = self.both(endless, x_real);
+        let grows = self.both(endless, rises);
+        let vanishes = self.both(endless, falls);
+        let stays = self.both(origin, rises);
+        let vanishes = self.either(vanishes, stays);
+        let y_zero = self.is(y.0, 0.0);
+        let y_zero = self.both(y_zero, y_real);
+        let x_one = self.is(x.0, 1.0);
+        let x_one = self.both(x_one, x_real);
+        let is_one = self.either(y_zero, x_one);
+        for (when, re, im) in [
+            (origin, nan, nan),
+            (vanishes, zero, zero),
+            (grows, inf, zero),
+            (is_one, one, zero),
+        ] {
+            result = (
+                self.select(when, re, result.0),
+                self.select(when, im, result.1),
+            );
+        }
+        result
+    }
+
+    /// Whether both parts are finite.
+    fn is_finite(&mut self, z: C) -> V {
+        let (p, q) = (self.abs(z.0), self.abs(z.1));
+        let (p, q) = (self.below(p, f64::INFINITY), self.below(q, f64::INFINITY));
+        self.both(p, q)
     }
 
     /// `-i log((x + i y) / sqrt(x^2 + y^2))` for `atan2(y, x)`.

@@ -14,6 +14,7 @@
 mod conformance;
 mod fuzz;
 mod golden;
+mod ops;
 mod plans;
 mod rules;
 mod semantics;

@@ -221,7 +221,7 @@ fn first_difference(line: &Line, got: &ArrayLiteral, wanted: &ArrayLiteral) -> O
         Accuracy::Spread(_) => (0..wanted.len())
             .flat_map(|i| parts(wanted, i))
             .filter(|x| x.is_finite())
-            .fold(0.0f64, |m, x| m.max(x.abs())),
+            .fold(1.0f64, |m, x| m.max(x.abs())),
         _ => 0.0,
     };
     let agrees = |i: usize| {
@@ -234,6 +234,12 @@ fn first_difference(line: &Line, got: &ArrayLiteral, wanted: &ArrayLiteral) -> O
         };
         let close =
             |(a, b): &(f64, f64), room: f64| same(&(*a, *b)) || a == b || (a - b).abs() <= room;
+        // Of a complex number, a part is as near as the whole is large.
+        let wanted = parts(wanted, i);
+        let size = wanted.iter().fold(0.0f64, |size, x| size.hypot(*x));
+        let size = |part: f64| {
+            if size.is_finite() { size } else { part.abs() }
+        };
         let least = match ty {
             PrimitiveType::F64 | PrimitiveType::C128 => 1e-307,
             PrimitiveType::F16 => 1e-7,
@@ -243,7 +249,7 @@ fn first_difference(line: &Line, got: &ArrayLiteral, wanted: &ArrayLiteral) -> O
             && match line.accuracy {
                 Accuracy::Bits => false,
                 Accuracy::Exact => pairs.iter().all(same),
-                Accuracy::Near(by) => pairs.iter().all(|p| close(p, by * p.1.abs() + least)),
+                Accuracy::Near(by) => pairs.iter().all(|p| close(p, by * size(p.1) + least)),
                 Accuracy::Spread(by) => pairs.iter().all(|p| close(p, by * largest + least)),
             }
     };

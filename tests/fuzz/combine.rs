@@ -9,16 +9,18 @@ use super::make::whole_limit;
 use super::movement;
 use super::program::Accuracy;
 use super::program::list;
+use super::several;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(9) {
+    match maker.random.below(11) {
         0..3 => reduce(maker),
         3 => reduce_indexed(maker),
         4 => reduce_window(maker),
         5 => select_and_scatter(maker),
         6..8 => sort(maker),
-        _ => scatter(maker),
+        8 => scatter(maker),
+        _ => several::any(maker),
     }
 }
 
@@ -32,14 +34,17 @@ pub fn body(maker: &mut Maker, op: &str, ty: PrimitiveType) -> String {
 }
 
 /// An op whose result does not depend on the order, and its neutral value.
-struct Combiner {
-    op: &'static str,
-    neutral: String,
+pub struct Combiner {
+    /// Name.
+    pub op: &'static str,
+    /// What changes nothing.
+    pub neutral: String,
     /// Whether its results grow.
-    sums: bool,
+    pub sums: bool,
 }
 
-fn combiner(maker: &mut Maker, ty: PrimitiveType) -> Combiner {
+/// One for that type.
+pub fn combiner(maker: &mut Maker, ty: PrimitiveType) -> Combiner {
     let bits = ty.bit_width() as u32;
     let (low, high) = match ty.kind() {
         ElementKind::Signed => (
@@ -78,12 +83,13 @@ fn combiner(maker: &mut Maker, ty: PrimitiveType) -> Combiner {
     }
 }
 
-fn scalar(maker: &mut Maker, ty: PrimitiveType, text: &str) -> usize {
+/// A constant.
+pub fn scalar(maker: &mut Maker, ty: PrimitiveType, text: &str) -> usize {
     maker.op(ty, &[], format!("constant({text})"), &[], Accuracy::Bits)
 }
 
 /// An array to combine `count` elements of at a time, each exactly.
-fn combinable(
+pub fn combinable(
     maker: &mut Maker,
     by: &Combiner,
     ty: PrimitiveType,
@@ -232,22 +238,23 @@ pub fn window_text(windows: &[Window]) -> String {
     )
 }
 
+/// Windows over an array of these dimensions, and how many there are.
+pub fn windows(maker: &mut Maker, dims: &[usize]) -> (Vec<Window>, Vec<usize>) {
+    loop {
+        let windows: Vec<Window> = dims.iter().map(|&d| Window::of(maker, d, false)).collect();
+        let counts = windows.iter().zip(dims).map(|(w, &d)| w.count(d));
+        if let Some(to) = counts.collect() {
+            return (windows, to);
+        }
+    }
+}
+
 fn reduce_window(maker: &mut Maker) -> usize {
     let ty = maker.ty_where(sums_exactly);
     let rank = 1 + maker.random.below(3);
     let dims: Vec<usize> = (0..rank).map(|_| 1 + maker.random.below(9)).collect();
     let by = combiner(maker, ty);
-    let (windows, to) = loop {
-        let windows: Vec<Window> = dims.iter().map(|&d| Window::of(maker, d, false)).collect();
-        let to: Option<Vec<usize>> = windows
-            .iter()
-            .zip(&dims)
-            .map(|(w, &d)| w.count(d))
-            .collect();
-        if let Some(to) = to {
-            break (windows, to);
-        }
-    };
+    let (windows, to) = windows(maker, &dims);
     let count = windows.iter().map(|w| w.size).product();
     let x = combinable(maker, &by, ty, &dims, count);
     let init = scalar(maker, ty, &by.neutral);
@@ -357,17 +364,10 @@ fn scatter(maker: &mut Maker) -> usize {
     let x = combinable(maker, &by, ty, &dims, total + 1);
     let updates = combinable(maker, &by, ty, &w.dims, total + 1);
     let name = body(maker, by.op, ty);
+    let how = w.scatter_text();
     let text = format!(
-        "scatter(v{x}, v{}, v{updates}), update_window_dims={{{}}}, inserted_window_dims={{{}}}, \
-         scatter_dims_to_operand_dims={{{}}}, input_batching_dims={{{}}}, \
-         scatter_indices_batching_dims={{{}}}, index_vector_dim={}, to_apply={name}",
-        w.indices,
-        list(&w.window_dims),
-        list(&w.dropped),
-        list(&w.map),
-        list(&w.batching),
-        list(&w.batching_of),
-        w.vector_dim
+        "scatter(v{x}, v{}, v{updates}), {how}, to_apply={name}",
+        w.indices
     );
     maker.op(ty, &dims, text, &[x, w.indices, updates], Accuracy::Exact)
 }

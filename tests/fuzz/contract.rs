@@ -1,5 +1,6 @@
 //! Dots, convolutions, transforms and solvers.
 
+use xla_aot::literal::number::Number;
 use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 
@@ -12,10 +13,11 @@ use super::program::list;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(10) {
-        0..5 => dot(maker),
+    match maker.random.below(11) {
+        0..4 => dot(maker),
+        4 => ragged(maker),
         5..8 => convolution(maker),
-        8 => transform(maker),
+        8..10 => transform(maker),
         _ => solve(maker),
     }
 }
@@ -107,15 +109,61 @@ fn dot(maker: &mut Maker) -> usize {
         .chain(&right_free)
         .copied()
         .collect();
+    let how = precision(maker, ty, sum);
     let text = format!(
         "dot(v{x}, v{y}), lhs_batch_dims={{{}}}, rhs_batch_dims={{{}}}, lhs_contracting_dims={{{}}}, \
-         rhs_contracting_dims={{{}}}",
+         rhs_contracting_dims={{{}}}{how}",
         list(&left_batch),
         list(&right_batch),
         list(&left_sums),
         list(&right_sums)
     );
     maker.op(sum, &to, text, &[x, y], summed(sum))
+}
+
+/// How precise a product is to be; whole numbers are exact in all of them.
+fn precision(maker: &mut Maker, ty: PrimitiveType, sum: PrimitiveType) -> String {
+    if ty == PrimitiveType::F32 && sum == ty && maker.random.one_in(4) {
+        let algorithms = [
+            "dot_bf16_bf16_f32",
+            "dot_bf16_bf16_f32_x3",
+            "dot_bf16_bf16_f32_x6",
+            "dot_tf32_tf32_f32",
+            "dot_f32_f32_f32",
+        ];
+        return format!(", algorithm={}", maker.random.pick(&algorithms));
+    }
+    if maker.random.one_in(4) {
+        let words = ["default", "high", "highest"];
+        let (a, b) = (maker.random.pick(&words), maker.random.pick(&words));
+        return format!(", operand_precision={{{a},{b}}}");
+    }
+    String::new()
+}
+
+/// Rows in groups, each with its own matrix; those behind the last group are zero.
+fn ragged(maker: &mut Maker) -> usize {
+    let (ty, sum) = maker.random.pick(&[
+        (PrimitiveType::F32, PrimitiveType::F32),
+        (PrimitiveType::BF16, PrimitiveType::F32),
+        (PrimitiveType::S32, PrimitiveType::S32),
+        (PrimitiveType::F64, PrimitiveType::F64),
+    ]);
+    let size = |maker: &mut Maker| 1 + maker.random.below(5);
+    let (groups, k, n) = (size(maker), size(maker), size(maker));
+    let sizes: Vec<usize> = (0..groups).map(|_| maker.random.below(4)).collect();
+    let m = sizes.iter().sum::<usize>() + maker.random.below(3);
+    let most = factor(ty, sum, k);
+    let x = maker.summable(ty, &[m, k], most);
+    let y = maker.summable(ty, &[groups, k, n], most);
+    let index = maker.random.pick(&[PrimitiveType::S32, PrimitiveType::S64]);
+    let sizes = sizes.into_iter().map(|size| Number::Int(size as i128));
+    let sizes = maker.given(index, &[groups], sizes);
+    let text = format!(
+        "ragged-dot(v{x}, v{y}, v{sizes}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}, \
+         lhs_ragged_dims={{0}}, rhs_group_dims={{0}}"
+    );
+    maker.op(sum, &[m, n], text, &[x, y, sizes], summed(sum))
 }
 
 fn convolution(maker: &mut Maker) -> usize {
@@ -185,6 +233,9 @@ fn convolution(maker: &mut Maker) -> usize {
     if batches > 1 {
         text.push_str(&format!(", batch_group_count={batches}"));
     }
+    if maker.random.one_in(4) {
+        text.push_str(", operand_precision={highest,high}");
+    }
     maker.op(sum, &to, text, &[x, y], summed(sum))
 }
 
@@ -203,28 +254,29 @@ fn transform(maker: &mut Maker) -> usize {
             Accuracy::Spread(1e-4),
         )
     };
-    let length = 1 + maker.random.below(20);
-    let rows = 1 + maker.random.below(3);
-    let half = length / 2 + 1;
-    let (kind, from, to) = match maker.random.below(3) {
-        0 => (
-            "FFT",
-            (complex, vec![rows, length]),
-            (complex, vec![rows, length]),
-        ),
-        1 => (
-            "IFFT",
-            (complex, vec![rows, length]),
-            (complex, vec![rows, length]),
-        ),
-        _ => (
-            "RFFT",
-            (real, vec![rows, length]),
-            (complex, vec![rows, half]),
-        ),
+    let rank = maker.random.pick(&[1, 1, 1, 2, 3]);
+    let lengths: Vec<usize> = (0..rank)
+        .map(|_| match rank {
+            1 => 1 + maker.random.below(24),
+            _ => 1 + maker.random.below(6),
+        })
+        .collect();
+    let mut dims = vec![1 + maker.random.below(3)];
+    dims.extend(&lengths);
+    // What a real signal needs of its last dimension.
+    let mut half = dims.clone();
+    half[rank] = half[rank] / 2 + 1;
+    let (kind, from, to) = match maker.random.below(4) {
+        0 => ("FFT", (complex, dims.clone()), (complex, dims)),
+        1 => ("IFFT", (complex, dims.clone()), (complex, dims)),
+        2 => ("RFFT", (real, dims), (complex, half)),
+        _ => ("IRFFT", (complex, half), (real, dims)),
     };
     let x = maker.whole(from.0, &from.1, -5, 5);
-    let text = format!("fft(v{x}), fft_type={kind}, fft_length={{{length}}}");
+    let text = format!(
+        "fft(v{x}), fft_type={kind}, fft_length={{{}}}",
+        list(&lengths)
+    );
     maker.op(to.0, &to.1, text, &[x], near)
 }
 

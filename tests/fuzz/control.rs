@@ -11,13 +11,16 @@ use super::program::shape_text;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(9) {
+    match maker.random.below(13) {
         0..2 => repeat(maker),
         2..4 => branch(maker),
         4 => call(maker),
         5 => map(maker),
         6 => barrier(maker),
         7 => generator(maker),
+        8 => nested(maker),
+        9 => ordered(maker),
+        10 => started(maker),
         _ => collective(maker),
     }
 }
@@ -72,11 +75,79 @@ fn repeat(maker: &mut Maker) -> usize {
 fn tuple(maker: &mut Maker, shape: &str, parts: &[usize]) -> usize {
     let names: Vec<String> = parts.iter().map(|p| format!("v{p}")).collect();
     let text = format!("tuple({})", names.join(", "));
-    let name = maker.op(PrimitiveType::Pred, &[], text, parts, Accuracy::Exact);
-    let line = &mut maker.program.lines[name];
-    shape.clone_into(&mut line.shape);
-    line.array = None;
-    name
+    maker.other_op(shape, text, parts)
+}
+
+/// Branches that give a tuple within a tuple.
+fn nested(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| computes(ty));
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    let p = maker.exact_of(PrimitiveType::Pred, &[]);
+    let shape = shape_text(ty, &dims);
+    let (inner, op) = (format!("({shape}, {shape})"), exact_op(maker, ty));
+    let outer = format!("({inner}, pred[])");
+    let mut names = Vec::new();
+    for swapped in [false, true] {
+        let (a, b) = if swapped { ("b", "c") } else { ("c", "a") };
+        names.push(maker.other(|name| {
+            format!(
+                "{name} {{\n  t = {outer} parameter(0)\n  i = {inner} get-tuple-element(t), index=0\n  p = pred[] get-tuple-element(t), index=1\n  a = {shape} get-tuple-element(i), index=0\n  b = {shape} get-tuple-element(i), index=1\n  c = {shape} {op}(a, b)\n  j = {inner} tuple({a}, {b})\n  q = pred[] not(p)\n  ROOT r = {outer} tuple(j, q)\n}}\n"
+            )
+        }));
+    }
+    let both = tuple(maker, &inner, &[x, y]);
+    let all = tuple(maker, &outer, &[both, p]);
+    let text = format!(
+        "conditional(v{p}, v{all}, v{all}), true_computation={}, false_computation={}",
+        names[0], names[1]
+    );
+    let chosen = maker.other_op(&outer, text, &[p, all]);
+    let text = format!("get-tuple-element(v{chosen}), index=0");
+    let pair = maker.other_op(&inner, text, &[chosen]);
+    let part = (ty, dims, Accuracy::Exact);
+    maker.parts_of(pair, &[part.clone(), part])[0]
+}
+
+/// A value that waits for another.
+fn ordered(maker: &mut Maker) -> usize {
+    let x = maker.value(|_, _| true);
+    let first = maker.value(|_, _| true);
+    let token = maker.other_op("token[]", "after-all()".to_owned(), &[]);
+    let token = if maker.random.one_in(2) {
+        maker.other_op("token[]", format!("after-all(v{token})"), &[token])
+    } else {
+        token
+    };
+    let late = if maker.random.one_in(2) { x } else { first };
+    let (ty, dims) = maker.array(late);
+    let accuracy = maker.moved(late);
+    let text = format!("add-dependency(v{late}, v{token})");
+    let made = maker.op(ty, &dims, text, &[late, token], accuracy);
+    maker.stays_whole(late, made)
+}
+
+/// What is started and waited for.
+fn started(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| computes(ty));
+    let (ty, dims) = maker.array(x);
+    let shape = shape_text(ty, &dims);
+    if maker.random.one_in(2) {
+        let text = format!("copy-start(v{x})");
+        let start = maker.other_op(&format!("({shape}, {shape}, u32[])"), text, &[x]);
+        let accuracy = maker.moved(x);
+        let text = format!("copy-done(v{start})");
+        let made = maker.op(ty, &dims, text, &[start], accuracy);
+        return maker.stays_whole(x, made);
+    }
+    let op = exact_op(maker, ty);
+    let body = maker.other(|name| {
+        format!("{name} {{\n  a = {shape} parameter(0)\n  ROOT b = {shape} {op}(a, a)\n}}\n")
+    });
+    let text = format!("async-start(v{x}), calls={body}");
+    let start = maker.other_op(&format!("(({shape}), {shape}, s32[])"), text, &[x]);
+    let text = format!("async-done(v{start})");
+    maker.op(ty, &dims, text, &[start], Accuracy::Exact)
 }
 
 fn branch(maker: &mut Maker) -> usize {
@@ -167,10 +238,12 @@ fn barrier(maker: &mut Maker) -> usize {
 
 fn generator(maker: &mut Maker) -> usize {
     use PrimitiveType::{S32, U8, U16, U32, U64};
-    let (algorithm, length) =
-        maker
-            .random
-            .pick(&[("rng_three_fry", 2), ("rng_philox", 2), ("rng_philox", 3)]);
+    let (algorithm, length) = maker.random.pick(&[
+        ("rng_three_fry", 2),
+        ("rng_philox", 2),
+        ("rng_philox", 3),
+        ("rng_default", 2),
+    ]);
     let state = maker.parameter(U64, &[length]);
     let ty = maker.random.pick(&[U32, U64, S32, U8, U16, U32]);
     let dims = maker.dims();
@@ -186,19 +259,21 @@ fn generator(maker: &mut Maker) -> usize {
 fn collective(maker: &mut Maker) -> usize {
     let x = maker.exact(|ty, dims| computes(ty) && !dims.is_empty() && ty.bit_width() >= 8);
     let (ty, dims) = maker.array(x);
-    let text = match maker.random.below(4) {
+    let by = if ty == PrimitiveType::Pred {
+        "or"
+    } else {
+        "add"
+    };
+    let text = match maker.random.below(6) {
         0 => {
-            let name = body(
-                maker,
-                if ty == PrimitiveType::Pred {
-                    "or"
-                } else {
-                    "add"
-                },
-                ty,
-            );
+            let name = body(maker, by, ty);
             format!("all-reduce(v{x}), replica_groups={{}}, to_apply={name}")
         }
+        3 => {
+            let name = body(maker, by, ty);
+            format!("reduce-scatter(v{x}), replica_groups={{}}, dimensions={{0}}, to_apply={name}")
+        }
+        4 => format!("all-to-all(v{x}), replica_groups={{{{0}}}}, dimensions={{0}}"),
         1 => format!("all-gather(v{x}), replica_groups={{}}, dimensions={{0}}"),
         2 => format!("collective-permute(v{x}), source_target_pairs={{{{0,0}}}}"),
         _ => format!("copy(v{x})"),

@@ -1,10 +1,13 @@
 //! Ops that compute element by element.
 
+use xla_aot::literal::number::Number;
 use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 
 use super::make::Maker;
 use super::program::Accuracy;
+use crate::ops;
+use crate::ops::Op;
 
 const SMALL_FLOAT: usize = 8;
 
@@ -17,14 +20,21 @@ pub fn any(maker: &mut Maker) -> usize {
         6 => compare(maker),
         7 => select(maker),
         8 => clamp(maker),
-        9..11 => convert(maker),
+        9 => convert(maker),
+        10 => match maker.random.below(3) {
+            0 => reduce_precision(maker),
+            _ => convert(maker),
+        },
         _ => bits(maker),
     }
 }
 
-/// A scale holds powers of two only, and little is defined on it.
+/// A scale holds powers of two only and one bit too few numbers, and floats of less than a byte have
+/// no infinity: little is defined on them.
 pub fn computes(ty: PrimitiveType) -> bool {
-    ty != PrimitiveType::F8E8M0FNU && ty != PrimitiveType::F4E2M1FN
+    (ty.bit_width() >= 8 || ty.is_integer() || ty == PrimitiveType::Pred)
+        && ty.bit_width() > 1
+        && ty != PrimitiveType::F8E8M0FNU
 }
 
 /// How near a function of that type must be.
@@ -38,50 +48,18 @@ pub fn near(ty: PrimitiveType) -> Accuracy {
     })
 }
 
+/// The names of the ops whose kinds, of those two lists, have that of the type.
+fn names(from: &[Op], kinds: fn(&Op) -> &'static str, ty: PrimitiveType) -> Vec<&'static str> {
+    let fitting = from.iter().filter(|op| ops::takes(kinds(op), ty));
+    fitting.map(|op| op.name).collect()
+}
+
 fn unary(maker: &mut Maker) -> usize {
     let x = maker.exact(|ty, _| computes(ty));
     let (ty, dims) = maker.array(x);
-    let (op, result) = match ty.kind() {
-        ElementKind::Pred => ("not", ty),
-        ElementKind::Signed => {
-            let ops = [
-                "negate",
-                "abs",
-                "not",
-                "sign",
-                "popcnt",
-                "count-leading-zeros",
-            ];
-            (maker.random.pick(&ops), ty)
-        }
-        ElementKind::Unsigned => {
-            let ops = ["negate", "not", "sign", "popcnt", "count-leading-zeros"];
-            (maker.random.pick(&ops), ty)
-        }
-        ElementKind::Float => {
-            let ops = [
-                "negate",
-                "abs",
-                "floor",
-                "ceil",
-                "sign",
-                "sqrt",
-                "is-finite",
-                "round-nearest-even",
-                "round-nearest-afz",
-            ];
-            match maker.random.pick(&ops) {
-                "is-finite" => ("is-finite", PrimitiveType::Pred),
-                op => (op, ty),
-            }
-        }
-        ElementKind::Complex => match maker.random.pick(&["negate", "real", "imag"]) {
-            "negate" => ("negate", ty),
-            part => (part, ty.real_part()),
-        },
-    };
+    let op = maker.random.pick(&names(ops::UNARY, |op| op.exact, ty));
     let text = format!("{op}(v{x})");
-    let made = maker.op(result, &dims, text, &[x], Accuracy::Exact);
+    let made = maker.op(ops::result(op, ty), &dims, text, &[x], Accuracy::Exact);
     if matches!(op, "negate" | "abs") && ty.is_float() {
         maker.stays_whole(x, made);
     }
@@ -89,92 +67,60 @@ fn unary(maker: &mut Maker) -> usize {
 }
 
 fn function(maker: &mut Maker) -> usize {
-    let x = maker.exact(|ty, _| ty.is_float() && ty.bit_width() >= SMALL_FLOAT && computes(ty));
+    let x = if maker.random.one_in(4) {
+        complex(maker)
+    } else {
+        maker.exact(|ty, _| ty.is_float() && ty.bit_width() >= SMALL_FLOAT && computes(ty))
+    };
     let (ty, dims) = maker.array(x);
-    let ops = [
-        "exponential",
-        "exponential-minus-one",
-        "log",
-        "log-plus-one",
-        "logistic",
-        "tanh",
-        "sine",
-        "cosine",
-        "tan",
-        "rsqrt",
-        "cbrt",
-        "erf",
-        "asin",
-        "acos",
-        "asinh",
-        "acosh",
-        "atanh",
-        "sinh",
-        "cosh",
-    ];
-    let text = format!("{}(v{x})", maker.random.pick(&ops));
-    maker.op(ty, &dims, text, &[x], near(ty))
+    let op = maker.random.pick(&names(ops::UNARY, |op| op.near, ty));
+    let text = format!("{op}(v{x})");
+    maker.op(ops::result(op, ty), &dims, text, &[x], near(ty))
+}
+
+/// Complex numbers that functions neither overflow on nor lose themselves in, and infinite ones.
+fn complex(maker: &mut Maker) -> usize {
+    let ty = maker
+        .random
+        .pick(&[PrimitiveType::C64, PrimitiveType::C64, PrimitiveType::C128]);
+    let dims = maker.dims();
+    complex_of(maker, ty, &dims)
+}
+
+fn complex_of(maker: &mut Maker, ty: PrimitiveType, dims: &[usize]) -> usize {
+    let parts = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 0.75, -0.125];
+    let ends = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let count: usize = dims.iter().product();
+    let mut part = || match maker.random.below(8) {
+        0 => maker.random.pick(&ends),
+        _ => maker.random.pick(&parts),
+    };
+    let numbers: Vec<Number> = (0..count)
+        .map(|_| Number::Complex(part(), part()))
+        .collect();
+    maker.given(ty, dims, numbers.into_iter())
 }
 
 fn binary(maker: &mut Maker) -> usize {
     let x = maker.exact(|ty, _| computes(ty));
     let (ty, dims) = maker.array(x);
+    let by = names(ops::BINARY, |op| op.exact, ty);
+    let functions = names(ops::BINARY, |op| op.near, ty);
+    if !functions.is_empty() && maker.random.one_in(6) {
+        let (x, y) = if ty.is_complex() {
+            (complex_of(maker, ty, &dims), complex_of(maker, ty, &dims))
+        } else {
+            (x, maker.exact_of(ty, &dims))
+        };
+        let op = maker.random.pick(&functions);
+        let text = format!("{op}(v{x}, v{y})");
+        return maker.op(ty, &dims, text, &[x, y], near(ty));
+    }
     let y = maker.exact_of(ty, &dims);
-    let whole = ty.is_integer();
-    let (op, accuracy) = match ty.kind() {
-        ElementKind::Pred => (
-            maker
-                .random
-                .pick(&["and", "or", "xor", "add", "multiply", "maximum", "minimum"]),
-            Accuracy::Exact,
-        ),
-        ElementKind::Complex => (maker.random.pick(&["add", "subtract"]), Accuracy::Exact),
-        _ if whole => {
-            let ops = [
-                "add",
-                "subtract",
-                "multiply",
-                "divide",
-                "remainder",
-                "maximum",
-                "minimum",
-                "and",
-                "or",
-                "xor",
-                "shift-left",
-                "shift-right-arithmetic",
-                "shift-right-logical",
-                "power",
-            ];
-            (maker.random.pick(&ops), Accuracy::Exact)
-        }
-        _ => {
-            let ops = [
-                "add",
-                "subtract",
-                "multiply",
-                "divide",
-                "maximum",
-                "minimum",
-                "remainder",
-                "add",
-                "subtract",
-                "multiply",
-                "divide",
-                "maximum",
-                "minimum",
-                "power",
-                "atan2",
-            ];
-            match maker.random.pick(&ops) {
-                op @ ("power" | "atan2") => (op, near(ty)),
-                op => (op, Accuracy::Exact),
-            }
-        }
-    };
+    let op = maker.random.pick(&by);
     let text = format!("{op}(v{x}, v{y})");
-    let made = maker.op(ty, &dims, text, &[x, y], accuracy);
-    if !whole && matches!(op, "maximum" | "minimum") {
+    let made = maker.op(ty, &dims, text, &[x, y], Accuracy::Exact);
+    if !ty.is_integer() && matches!(op, "maximum" | "minimum") {
         let (a, b) = (maker.line(x).whole, maker.line(y).whole);
         maker.program.lines[made].whole = a.zip(b).map(|(a, b)| a.max(b));
     }
@@ -185,10 +131,11 @@ fn compare(maker: &mut Maker) -> usize {
     let x = maker.exact(|ty, _| computes(ty));
     let (ty, dims) = maker.array(x);
     let y = maker.exact_of(ty, &dims);
-    let all = ["EQ", "NE", "GE", "GT", "LE", "LT"];
+    // Equality comes first; complex numbers have no other order that all agree on.
+    let all = ops::DIRECTIONS;
     let direction = match ty.kind() {
         ElementKind::Complex => maker.random.pick(&all[..2]),
-        _ => maker.random.pick(&all),
+        _ => maker.random.pick(all),
     };
     let total = if ty.is_float() && ty.bit_width() >= 16 && maker.random.one_in(3) {
         ", type=TOTALORDER"
@@ -230,39 +177,37 @@ fn convert(maker: &mut Maker) -> usize {
     let x = maker.exact(|_, _| true);
     let (from, dims) = maker.array(x);
     let to = maker.ty_where(|to| !from.is_complex() || to.is_complex());
-    if from == to && from.is_float() && from.bit_width() >= 16 {
-        let (e, m) = (1 + maker.random.below(11), maker.random.below(53));
-        let text = format!("reduce-precision(v{x}), exponent_bits={e}, mantissa_bits={m}");
-        return maker.op(from, &dims, text, &[x], Accuracy::Exact);
-    }
     let text = format!("convert(v{x})");
     maker.op(to, &dims, text, &[x], Accuracy::Exact)
+}
+
+fn reduce_precision(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| ty.is_float() && ty.bit_width() >= 16);
+    let (ty, dims) = maker.array(x);
+    let (e, m) = (1 + maker.random.below(11), maker.random.below(53));
+    let text = format!("reduce-precision(v{x}), exponent_bits={e}, mantissa_bits={m}");
+    maker.op(ty, &dims, text, &[x], Accuracy::Exact)
 }
 
 /// The same bits under another type.
 fn bits(maker: &mut Maker) -> usize {
     let fits = |ty: PrimitiveType| {
-        ty != PrimitiveType::Pred
-            && !ty.is_complex()
-            && matches!(ty.bit_width(), 4 | 8 | 16 | 32 | 64)
+        ty != PrimitiveType::Pred && !ty.is_complex() && ty.bit_width().is_power_of_two()
     };
+    let to = maker.ty_where(fits);
     let mut x = maker.exact(|ty, _| fits(ty));
-    if maker.moved(x) != Accuracy::Bits && maker.array(x).0.is_float() {
-        let (ty, dims) = (maker.ty_where(fits), maker.dims());
-        x = maker.parameter(ty, &dims);
-    }
-    let (from, mut dims) = maker.array(x);
-    let to = loop {
-        let to = maker.ty_where(fits);
+    let (mut from, mut dims) = maker.array(x);
+    let fresh = maker.moved(x) != Accuracy::Bits && from.is_float();
+    let ratio = to.bit_width() / from.bit_width();
+    if fresh || ratio > 1 && dims.last() != Some(&ratio) {
+        from = maker.ty_where(fits);
+        dims = maker.dims_of(1);
         let ratio = to.bit_width() / from.bit_width();
-        if ratio <= 1 || dims.last() == Some(&ratio) || maker.random.one_in(50) {
-            break if ratio > 1 && dims.last() != Some(&ratio) {
-                from
-            } else {
-                to
-            };
+        if ratio > 1 {
+            dims.push(ratio);
         }
-    };
+        x = maker.parameter(from, &dims);
+    }
     if to.bit_width() > from.bit_width() {
         dims.pop();
     } else if to.bit_width() < from.bit_width() {

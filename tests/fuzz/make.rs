@@ -24,6 +24,7 @@ use super::program::Program;
 use super::program::Source;
 use super::program::shape_text;
 use super::random::Random;
+use super::special;
 
 /// Element types, the usual ones more often.
 const TYPES: &[PrimitiveType] = &[
@@ -60,6 +61,10 @@ const TYPES: &[PrimitiveType] = &[
     PrimitiveType::F8E3M4,
     PrimitiveType::F8E8M0FNU,
     PrimitiveType::F4E2M1FN,
+    PrimitiveType::F6E2M3FN,
+    PrimitiveType::F6E3M2FN,
+    PrimitiveType::S1,
+    PrimitiveType::U1,
 ];
 
 /// Elements an array has at most.
@@ -83,11 +88,12 @@ pub fn program(seed: u64) -> Program {
     let mut left = 40;
     while maker.program.lines.iter().filter(|l| is_result(l)).count() < steps && left > 0 {
         left -= 1;
-        match maker.random.below(20) {
+        match maker.random.below(22) {
             0..7 => elementwise::any(&mut maker),
             7..12 => movement::any(&mut maker),
-            12..15 => combine::any(&mut maker),
-            15..17 => contract::any(&mut maker),
+            12..16 => combine::any(&mut maker),
+            16..18 => contract::any(&mut maker),
+            18 => special::any(&mut maker),
             _ => control::any(&mut maker),
         };
     }
@@ -206,21 +212,8 @@ impl Maker {
         operands: &[usize],
     ) -> Vec<usize> {
         let shapes: Vec<String> = parts.iter().map(|(t, d, _)| shape_text(*t, d)).collect();
-        let tuple = self.push(Line {
-            name: 0,
-            array: None,
-            shape: format!("({})", shapes.join(", ")),
-            source: Source::Op(text),
-            operands: operands.to_vec(),
-            accuracy: Accuracy::Exact,
-            whole: None,
-        });
-        let mut names = Vec::new();
-        for (i, (ty, dims, accuracy)) in parts.iter().enumerate() {
-            let text = format!("get-tuple-element(v{tuple}), index={i}");
-            names.push(self.op(*ty, dims, text, &[tuple], *accuracy));
-        }
-        names
+        let tuple = self.other_op(&format!("({})", shapes.join(", ")), text, operands);
+        self.parts_of(tuple, parts)
     }
 
     /// Adds a computation under a new name; `text` is given the name.
@@ -266,6 +259,49 @@ impl Maker {
         }
         let most = low.abs().max(high) as f64;
         self.argument(ArrayLiteral::new(shape, data), Some(most))
+    }
+
+    /// An argument of these numbers.
+    pub fn given(
+        &mut self,
+        ty: PrimitiveType,
+        dims: &[usize],
+        numbers: impl Iterator<Item = Number>,
+    ) -> usize {
+        let shape = ArrayShape::new(ty, dims.iter().copied());
+        let width = ty.byte_width();
+        let mut data = vec![0; shape.element_count() * width];
+        for (out, number) in data.chunks_exact_mut(width).zip(numbers) {
+            number::encode(ty, number, out);
+        }
+        self.argument(ArrayLiteral::new(shape, data), None)
+    }
+
+    /// Adds an op that gives something else than an array.
+    pub fn other_op(&mut self, shape: &str, text: String, operands: &[usize]) -> usize {
+        self.push(Line {
+            name: 0,
+            array: None,
+            shape: shape.to_owned(),
+            source: Source::Op(text),
+            operands: operands.to_vec(),
+            accuracy: Accuracy::Exact,
+            whole: None,
+        })
+    }
+
+    /// Adds the reading of every part of a tuple; their names.
+    pub fn parts_of(
+        &mut self,
+        tuple: usize,
+        parts: &[(PrimitiveType, Vec<usize>, Accuracy)],
+    ) -> Vec<usize> {
+        let mut names = Vec::new();
+        for (i, (ty, dims, accuracy)) in parts.iter().enumerate() {
+            let text = format!("get-tuple-element(v{tuple}), index={i}");
+            names.push(self.op(*ty, dims, text, &[tuple], *accuracy));
+        }
+        names
     }
 
     fn argument(&mut self, value: ArrayLiteral, whole: Option<f64>) -> usize {
@@ -348,6 +384,7 @@ impl Maker {
             ElementKind::Pred => self.random.pick(&["true", "false"]),
             ElementKind::Complex => self.random.pick(&["(0, 0)", "(1, 0)", "(-0, 2)"]),
             ElementKind::Unsigned => self.random.pick(&["0", "1"]),
+            ElementKind::Signed if ty == PrimitiveType::S1 => self.random.pick(&["0", "-1"]),
             ElementKind::Signed => self.random.pick(&["0", "1", "-1"]),
             ElementKind::Float if ty == PrimitiveType::F8E8M0FNU => "1",
             ElementKind::Float => self.random.pick(&["0", "1", "-1", "2", "0.5"]),

@@ -14,7 +14,9 @@ pub mod make;
 pub mod movement;
 pub mod program;
 pub mod random;
+pub mod several;
 pub mod shrink;
+pub mod special;
 
 use std::fs;
 use std::path::Path;

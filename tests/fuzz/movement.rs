@@ -8,7 +8,7 @@ use super::program::list;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(15) {
+    match maker.random.below(17) {
         0..2 => reshape(maker),
         2..4 => broadcast(maker),
         4..6 => transpose(maker),
@@ -18,6 +18,8 @@ pub fn any(maker: &mut Maker) -> usize {
         11 => concatenate(maker),
         12 => iota(maker),
         13 => dynamic(maker),
+        14 => laid_out(maker),
+        15 => size_of(maker),
         _ => gather(maker),
     }
 }
@@ -83,6 +85,24 @@ fn transpose(maker: &mut Maker) -> usize {
     let to: Vec<usize> = order.iter().map(|&d| from[d]).collect();
     let text = format!("transpose(v{x}), dimensions={{{}}}", list(&order));
     moves(maker, x, &to, text, &[x])
+}
+
+/// A copy in another layout, which nothing that reads it may see.
+fn laid_out(maker: &mut Maker) -> usize {
+    let x = maker.value(|_, dims| dims.len() > 1);
+    let (_, dims) = maker.array(x);
+    let order = maker.random.order(dims.len());
+    let made = moves(maker, x, &dims, format!("copy(v{x})"), &[x]);
+    maker.program.inside.push((made, order));
+    made
+}
+
+/// The size of a dimension.
+fn size_of(maker: &mut Maker) -> usize {
+    let x = maker.value(|_, dims| !dims.is_empty());
+    let at = maker.random.below(maker.array(x).1.len());
+    let text = format!("get-dimension-size(v{x}), dimensions={{{at}}}");
+    maker.op(PrimitiveType::S32, &[], text, &[x], Accuracy::Exact)
 }
 
 fn reverse(maker: &mut Maker) -> usize {
@@ -187,7 +207,8 @@ fn indices(maker: &mut Maker, ty: PrimitiveType, dims: &[usize], most: usize) ->
     }
 }
 
-fn index_type(maker: &mut Maker) -> PrimitiveType {
+/// A type of indices.
+pub fn index_type(maker: &mut Maker) -> PrimitiveType {
     use PrimitiveType::*;
     maker
         .random
@@ -243,6 +264,23 @@ pub struct Windows {
     pub dims: Vec<usize>,
     /// Those of them that lie in the window.
     pub window_dims: Vec<usize>,
+}
+
+impl Windows {
+    /// The attributes of a scatter.
+    pub fn scatter_text(&self) -> String {
+        format!(
+            "update_window_dims={{{}}}, inserted_window_dims={{{}}}, \
+             scatter_dims_to_operand_dims={{{}}}, input_batching_dims={{{}}}, \
+             scatter_indices_batching_dims={{{}}}, index_vector_dim={}",
+            list(&self.window_dims),
+            list(&self.dropped),
+            list(&self.map),
+            list(&self.batching),
+            list(&self.batching_of),
+            self.vector_dim
+        )
+    }
 }
 
 /// Windows in an array of these dimensions.

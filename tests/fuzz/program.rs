@@ -11,9 +11,9 @@ pub enum Accuracy {
     Bits,
     /// Not at all, but for the bits of NaN.
     Exact,
-    /// This far, relative to the element.
+    /// This far, relative to the element; of a complex one to its magnitude.
     Near(f64),
-    /// This far, relative to the largest finite element.
+    /// This far, relative to the largest finite element, or to one if that is less.
     Spread(f64),
 }
 
@@ -63,6 +63,8 @@ pub struct Program {
     pub outputs: Vec<usize>,
     /// Layouts of parameters and results at the door, by name: minor to major.
     pub layouts: Vec<(usize, Vec<usize>)>,
+    /// Layouts that instructions say they have, by name: minor to major.
+    pub inside: Vec<(usize, Vec<usize>)>,
 }
 
 /// `f32[2,3]`
@@ -136,7 +138,12 @@ impl Program {
                 }
                 Source::Op(text) => text.clone(),
             };
-            text.push_str(&format!("  v{} = {} {what}\n", line.name, line.shape));
+            let inside = self.inside.iter().find(|(name, _)| *name == line.name);
+            let layout = inside.map_or(String::new(), |(_, order)| format!("{{{}}}", list(order)));
+            text.push_str(&format!(
+                "  v{} = {}{layout} {what}\n",
+                line.name, line.shape
+            ));
         }
         let plain: Vec<String> = results.map(|line| line.shape.clone()).collect();
         let names: Vec<String> = outputs.iter().map(|name| format!("v{name}")).collect();
@@ -175,11 +182,15 @@ impl Program {
         }
         others.reverse();
         let kept = |name: &usize| lines.iter().any(|line| line.name == *name);
-        let layouts = self.layouts.iter().filter(|(name, _)| kept(name));
+        let those = |layouts: &[(usize, Vec<usize>)]| {
+            let kept = layouts.iter().filter(|(name, _)| kept(name));
+            kept.cloned().collect()
+        };
         Self {
             others,
             outputs: self.outputs.clone(),
-            layouts: layouts.cloned().collect(),
+            layouts: those(&self.layouts),
+            inside: those(&self.inside),
             lines,
         }
     }

@@ -95,6 +95,11 @@ impl Search {
         let mut plain = best.clone();
         plain.layouts.clear();
         if !best.layouts.is_empty() && self.is_wrong(&plain) {
+            best = plain.clone();
+        }
+        plain = best.clone();
+        plain.inside.clear();
+        if !best.inside.is_empty() && self.is_wrong(&plain) {
             best = plain;
         }
         best

@@ -17,119 +17,57 @@ use xla_aot::literal::compare::compare;
 use xla_aot::passes;
 use xla_aot::passes::PassOptions;
 use xla_aot::passes::registry::PASSES;
+use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 use xla_aot::wire;
 
 use crate::conformance::flatten;
 use crate::fuzz::corners;
 
-/// Sets of element types, by name.
-const SETS: &[(&str, &[&str])] = &[
-    ("UNSIGNED", UNSIGNED),
-    ("SIGNED", SIGNED),
-    ("INTS", INTS),
-    ("BITS", BITS),
-    ("FLOATS", FLOATS),
-    ("REALS", REALS),
-    ("REALS_AND_PRED", REALS_AND_PRED),
-    ("NUMBERS", NUMBERS),
-    ("WIDE", WIDE),
-    ("ALL_REAL", ALL_REAL),
-    ("ALL", ALL),
+/// Sets of element types, by name: each is what passes of all types.
+const SETS: &[(&str, fn(PrimitiveType) -> bool)] = &[
+    ("UNSIGNED", |ty| ty.kind() == ElementKind::Unsigned),
+    ("SIGNED", |ty| ty.kind() == ElementKind::Signed),
+    ("INTS", is_int),
+    ("BITS", is_bits),
+    ("FLOATS", is_wide_float),
+    ("REALS", is_number),
+    ("REALS_AND_PRED", |ty| is_number(ty) || is_pred(ty)),
+    ("NUMBERS", |ty| is_number(ty) || ty.is_complex()),
+    ("ALL_REAL", |ty| {
+        !ty.is_complex() && ty != PrimitiveType::F8E8M0FNU
+    }),
+    ("ALL", |_| true),
 ];
 
-const UNSIGNED: &[&str] = &["u1", "u2", "u4", "u8", "u16", "u32", "u64"];
-const SIGNED: &[&str] = &["s1", "s2", "s4", "s8", "s16", "s32", "s64"];
-const INTS: &[&str] = &[
-    "s1", "s2", "s4", "s8", "s16", "s32", "s64", "u1", "u2", "u4", "u8", "u16", "u32", "u64",
-];
-const BITS: &[&str] = &[
-    "pred", "s1", "s2", "s4", "s8", "s16", "s32", "s64", "u1", "u2", "u4", "u8", "u16", "u32",
-    "u64",
-];
+fn is_pred(ty: PrimitiveType) -> bool {
+    ty.kind() == ElementKind::Pred
+}
+
+fn is_int(ty: PrimitiveType) -> bool {
+    matches!(ty.kind(), ElementKind::Signed | ElementKind::Unsigned)
+}
+
+fn is_bits(ty: PrimitiveType) -> bool {
+    is_int(ty) || is_pred(ty)
+}
+
 /// The float types that rules about numbers know.
-const FLOATS: &[&str] = &["f16", "bf16", "f32", "f64"];
-const REALS: &[&str] = &[
-    "s2", "s4", "s8", "s16", "s32", "s64", "u2", "u4", "u8", "u16", "u32", "u64", "f16", "bf16",
-    "f32", "f64",
-];
-const REALS_AND_PRED: &[&str] = &[
-    "pred", "s2", "s4", "s8", "s16", "s32", "s64", "u2", "u4", "u8", "u16", "u32", "u64", "f16",
-    "bf16", "f32", "f64",
-];
-const NUMBERS: &[&str] = &[
-    "s2", "s4", "s8", "s16", "s32", "s64", "u2", "u4", "u8", "u16", "u32", "u64", "f16", "bf16",
-    "f32", "f64", "c64", "c128",
-];
-const WIDE: &[&str] = &["f16", "bf16", "f32", "f64"];
-const ALL_REAL: &[&str] = &[
-    "pred",
-    "s1",
-    "s2",
-    "s4",
-    "s8",
-    "s16",
-    "s32",
-    "s64",
-    "u1",
-    "u2",
-    "u4",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "f16",
-    "bf16",
-    "f32",
-    "f64",
-    "f8e5m2",
-    "f8e4m3",
-    "f8e4m3fn",
-    "f8e4m3b11fnuz",
-    "f8e5m2fnuz",
-    "f8e4m3fnuz",
-    "f8e3m4",
-    "f4e2m1fn",
-];
-const ALL: &[&str] = &[
-    "pred",
-    "s1",
-    "s2",
-    "s4",
-    "s8",
-    "s16",
-    "s32",
-    "s64",
-    "u1",
-    "u2",
-    "u4",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "f16",
-    "bf16",
-    "f32",
-    "f64",
-    "f8e5m2",
-    "f8e4m3",
-    "f8e4m3fn",
-    "f8e4m3b11fnuz",
-    "f8e5m2fnuz",
-    "f8e4m3fnuz",
-    "f8e3m4",
-    "f8e8m0fnu",
-    "f4e2m1fn",
-    "c64",
-    "c128",
-];
+fn is_wide_float(ty: PrimitiveType) -> bool {
+    ty.is_float() && ty.bit_width() >= 16
+}
+
+/// A type of one bit has no one, or no minus one.
+fn is_number(ty: PrimitiveType) -> bool {
+    is_wide_float(ty) || (is_int(ty) && ty.bit_width() > 1)
+}
 
 /// A program in which a rule applies.
 struct Case {
     /// The rule.
     rule: String,
     /// Element types that stand for `$T`.
-    types: Vec<String>,
+    types: Vec<PrimitiveType>,
     /// Lines of the entry, after those of other computations and `ENTRY`.
     body: String,
     /// Representable values that results may be apart.
@@ -152,11 +90,17 @@ fn case(section: &str) -> Case {
     let types = types.expect("a program says for which types it is");
     let types = types.split(' ').flat_map(|word| {
         let set = SETS.iter().find(|(name, _)| *name == word);
-        set.map_or(vec![word], |(_, types)| types.to_vec())
+        let named = |ty: &PrimitiveType| match set {
+            Some((_, passes)) => passes(*ty),
+            None => ty.name() == word,
+        };
+        let types: Vec<PrimitiveType> = PrimitiveType::ALL.iter().copied().filter(named).collect();
+        assert!(!types.is_empty(), "{word} names no element type");
+        types
     });
     Case {
         rule: rule.expect("a program says for which rule it is"),
-        types: types.map(str::to_owned).collect(),
+        types: types.collect(),
         body: lines.collect::<Vec<_>>().join("\n"),
         ulp: ulp.map_or(0, |text| text.parse().expect("a number")),
     }
@@ -177,7 +121,7 @@ pub fn trials() -> Vec<Trial> {
         for ty in case.types {
             let name = format!("rules/{}/{number}/{ty}", case.rule);
             let (rule, body, ulp) = (case.rule.clone(), case.body.clone(), case.ulp);
-            trials.push(Trial::test(name, move || check(&rule, &ty, &body, ulp)));
+            trials.push(Trial::test(name, move || check(&rule, ty, &body, ulp)));
         }
     }
     trials
@@ -212,8 +156,7 @@ fn program(ty: PrimitiveType, body: &str) -> String {
     text
 }
 
-fn check(rule: &str, ty: &str, body: &str, ulp: u64) -> Result<(), Failed> {
-    let ty = PrimitiveType::from_name(ty).ok_or("no such type")?;
+fn check(rule: &str, ty: PrimitiveType, body: &str, ulp: u64) -> Result<(), Failed> {
     let text = program(ty, body);
     let module = front::read(text.as_bytes(), None).map_err(|e| format!("{e}\n{text}"))?;
     hlo::verify::check(&module).map_err(|e| format!("{e}\n{text}"))?;

@@ -26,67 +26,13 @@ use xla_aot::literal::number::Number;
 use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 
+use crate::ops;
+
 /// A way to run a program on its arguments.
 pub type Engine = fn(Module, &[Literal]) -> Result<Literal, Failed>;
 
 /// Where the bounds are.
 const BOUNDS: &str = "src/hlo/ACCURACY.md";
-
-const UNARY: &[&str] = &[
-    "abs",
-    "negate",
-    "sign",
-    "floor",
-    "ceil",
-    "round-nearest-afz",
-    "round-nearest-even",
-    "real",
-    "imag",
-    "exponential",
-    "exponential-minus-one",
-    "log",
-    "log-plus-one",
-    "logistic",
-    "tanh",
-    "sqrt",
-    "rsqrt",
-    "cbrt",
-    "sine",
-    "cosine",
-    "tan",
-    "acos",
-    "asin",
-    "acosh",
-    "asinh",
-    "atanh",
-    "cosh",
-    "sinh",
-    "erf",
-    "not",
-    "popcnt",
-    "count-leading-zeros",
-    "is-finite",
-];
-
-const BINARY: &[&str] = &[
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "remainder",
-    "maximum",
-    "minimum",
-    "and",
-    "or",
-    "xor",
-    "shift-left",
-    "shift-right-logical",
-    "shift-right-arithmetic",
-    "power",
-    "atan2",
-];
-
-const DIRECTIONS: &[&str] = &["EQ", "NE", "LT", "LE", "GT", "GE"];
 
 static TABLES: LazyLock<Tables> = LazyLock::new(Tables::new);
 
@@ -248,12 +194,8 @@ fn unary(engine: Engine, ty: PrimitiveType) -> Result<Accuracy, Failed> {
     }
     let values = measure::sample(ty);
     let n = values.len();
-    let ops = UNARY.iter().map(|&op| {
-        let result = if op == "is-finite" {
-            PrimitiveType::Pred
-        } else {
-            ty
-        };
+    let ops = ops::UNARY.iter().map(|op| {
+        let (op, result) = (op.name, ops::result(op.name, ty));
         (op.to_owned(), format!("{result}[{n}] {op}(p)"))
     });
     let parameters = format!("  p = {ty}[{n}] parameter(0)\n");
@@ -293,10 +235,11 @@ fn binary(engine: Engine, ty: PrimitiveType) -> Result<Accuracy, Failed> {
     }
     let (left, right) = measure::grid(ty);
     let n = left.len();
-    let arithmetic = BINARY
-        .iter()
-        .map(|op| ((*op).to_owned(), format!("{ty}[{n}] {op}(a, b)")));
-    let comparisons = DIRECTIONS.iter().flat_map(|direction| {
+    let arithmetic = ops::BINARY.iter().map(|op| {
+        let op = op.name;
+        (op.to_owned(), format!("{ty}[{n}] {op}(a, b)"))
+    });
+    let comparisons = ops::DIRECTIONS.iter().flat_map(|direction| {
         let compare = format!("pred[{n}] compare(a, b), direction={direction}");
         let total = format!("{compare}, type=TOTALORDER");
         let plain = (format!("compare {direction}"), compare);
@@ -404,7 +347,7 @@ fn points(engine: Engine, ty: PrimitiveType) -> Result<Accuracy, Failed> {
         let inputs: Vec<ArrayLiteral> = (0..arguments)
             .map(|at| measure::array(ty, column(at)))
             .collect();
-        let result = if op == "abs" { ty.real_part() } else { ty };
+        let result = ops::result(op, ty);
         let parameters: String = (0..arguments)
             .map(|at| format!("  p{at} = {ty}[{n}] parameter({at})\n"))
             .collect();

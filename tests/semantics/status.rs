@@ -16,10 +16,9 @@ use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 use xla_aot::shape::Shape;
 
-use super::BINARY;
 use super::Engine;
-use super::UNARY;
 use super::measure;
+use crate::ops;
 
 /// The table.
 const TABLE: &str = "src/hlo/STATUS.md";
@@ -254,12 +253,13 @@ fn ops() -> Vec<Op> {
         body: body.to_owned(),
         result,
     });
-    let unary = UNARY.iter().map(|&name| {
-        let result = match name {
+    let unary = ops::UNARY.iter().map(|op| {
+        let result = match op.name {
             "is-finite" => "pred[4]",
             "real" | "imag" => "R[4]",
             _ => "T[4]",
         };
+        let name = op.name;
         Op {
             name,
             computations: "",
@@ -267,10 +267,10 @@ fn ops() -> Vec<Op> {
             result,
         }
     });
-    let binary = BINARY.iter().map(|&name| Op {
-        name,
+    let binary = ops::BINARY.iter().map(|op| Op {
+        name: op.name,
         computations: "",
-        body: format!("r# = T[4] {name}(a4#, b4#)"),
+        body: format!("r# = T[4] {}(a4#, b4#)", op.name),
         result: "T[4]",
     });
     let mut all: Vec<Op> = fixed.chain(unary).chain(binary).collect();

@@ -336,7 +336,10 @@ pub fn reduce_precision(
 fn round_subnormal(b: &mut KernelBuilder, x: ExprId, mantissa_bits: u32) -> ExprId {
     let float = b.ty(x);
     // Where this is added, no finer digits are left.
-    let coarse = b.float(float, 1.5 * 2f64.powi(23 - 14 - mantissa_bits.cast_signed()));
+    let coarse = b.float(
+        float,
+        1.5 * 2f64.powi(23 - 14 - mantissa_bits.cast_signed()),
+    );
     let size = b.unary(UnaryOp::Abs, x);
     let sum = b.binary(BinaryOp::Add, size, coarse);
     let size = b.binary(BinaryOp::Sub, sum, coarse);

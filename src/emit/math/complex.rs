@@ -379,10 +379,7 @@ impl Scope<'_> {
         let im = self.select(far, im_far, im);
         // On the axes the other part is zero.
         let (real, imaginary) = (self.is(x.1, 0.0), self.is(x.0, 0.0));
-        (
-            self.select(imaginary, x.0, re),
-            self.select(real, x.1, im),
-        )
+        (self.select(imaginary, x.0, re), self.select(real, x.1, im))
     }
 
     fn complex_div(&mut self, x: C, y: C) -> C {

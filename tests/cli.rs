@@ -126,7 +126,15 @@ fn help_fits_a_screen_and_names_every_verb() {
     let text = stdout(&help);
     assert!(text.lines().count() < 40, "{text}");
     for verb in [
-        "compile", "run", "eval", "inspect", "verify", "bench", "targets", "explain",
+        "compile",
+        "run",
+        "eval",
+        "translate",
+        "inspect",
+        "verify",
+        "bench",
+        "targets",
+        "explain",
     ] {
         assert!(text.contains(&format!("  {verb}")), "{verb}");
         expect(&room.run(&["help", verb]), 0, "");

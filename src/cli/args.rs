@@ -8,10 +8,14 @@ use clap::Parser;
 use clap::Subcommand;
 use clap::ValueEnum;
 
-#[cfg(feature = "loader")]
+#[cfg(any(feature = "loader", feature = "reference"))]
 use crate::cli::exit::Failure;
-#[cfg(feature = "loader")]
+#[cfg(any(feature = "loader", feature = "reference"))]
 use crate::cli::exit::Outcome;
+#[cfg(feature = "reference")]
+use crate::driver::input::InputOptions;
+#[cfg(feature = "reference")]
+use crate::driver::input::InputWords;
 #[cfg(feature = "loader")]
 use crate::driver::run;
 #[cfg(feature = "loader")]
@@ -62,7 +66,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 const EXAMPLES: &str = "\
 Examples:
   xla-aot compile model.pb                              bundle for the portable baseline: model.xla
-  xla-aot compile model.hlo --target-cpu native         for this machine
+  xla-aot compile model.mlir --target-cpu native        StableHLO, for this machine
+  xla-aot compile f.jax --dim b=8                       a jax.export file, its batch size given
   xla-aot compile model.pb --target h100 --target x86-64-v3 -o out/
   xla-aot run model.xla --input in.npz --output out.npz
   xla-aot verify model.xla                              rules, and whether it runs here
@@ -70,7 +75,8 @@ Examples:
 Exit codes: 0 done, 1 input or compile error, 2 usage, 3 bundle rejected, 4 results differ,
 70 internal error, 130 interrupted.";
 
-/// Ahead-of-time cross compiler for HLO programs, and the loader that runs what it makes
+/// Ahead-of-time cross compiler for HLO and StableHLO programs, and the loader that runs what it
+/// makes
 #[derive(Debug, Parser)]
 #[command(name = "xla-aot", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(propagate_version = true, disable_help_subcommand = false)]
@@ -130,6 +136,9 @@ pub enum Verb {
     /// Run a program (or a bundle's) on the reference evaluator
     #[cfg(feature = "reference")]
     Eval(Eval),
+    /// Write a program in another form
+    #[cfg(feature = "reference")]
+    Translate(Translate),
     /// Show what a bundle or a jax.export file holds
     Inspect(Inspect),
     /// Check a bundle: its rules, this host, and its results
@@ -153,15 +162,16 @@ pub enum Verb {
 #[cfg(feature = "compiler")]
 #[derive(Debug, Args)]
 pub struct Compile {
-    /// Program: HLO text, a serialized HloModuleProto or a snapshot; `-` is standard input
+    /// Program: HLO, StableHLO (text or bytecode), a jax.export file or a snapshot; `-` is standard
+    /// input
     pub program: PathBuf,
     /// Bundle to write (default: the program's stem with `.xla`); `-` is standard output. With
     /// several targets a folder, or a name that gets the target before its suffix
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Kind of the program; told from its content by default
-    #[arg(long, value_name = "KIND")]
-    pub input_format: Option<String>,
+    /// What the program is.
+    #[command(flatten)]
+    pub what: InputArgs,
     /// What to compile for.
     #[command(flatten)]
     pub target: TargetArgs,
@@ -211,6 +221,66 @@ pub struct Compile {
     pub jobs: Option<usize>,
 }
 
+/// What a program is.
+#[cfg(feature = "reference")]
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Program")]
+pub struct InputArgs {
+    /// Kind of the program: hlo-text, hlo-proto, stablehlo-text, stablehlo-bytecode, jax-export
+    /// (default: told from its content)
+    #[arg(long, value_name = "KIND")]
+    pub input_format: Option<String>,
+    /// Size of a dimension variable of a jax.export file, may be repeated: b=8
+    #[arg(long, value_name = "NAME=SIZE", value_delimiter = ',')]
+    pub dim: Vec<String>,
+    /// Sizes of an argument of StableHLO that leaves them open, by its number, may be repeated: 0=8x3
+    #[arg(long, value_name = "NUMBER=SIZES", value_delimiter = ',')]
+    pub shape: Vec<String>,
+    /// Platform to take of a jax.export file for several (default: the target's)
+    #[arg(long, value_name = "NAME")]
+    pub platform: Option<String>,
+}
+
+#[cfg(feature = "reference")]
+impl InputArgs {
+    /// What they mean.
+    pub fn options(&self) -> Outcome<InputOptions> {
+        let words = InputWords {
+            format: self.input_format.clone(),
+            dims: self.dim.clone(),
+            shapes: self.shape.clone(),
+            platform: self.platform.clone(),
+        };
+        words.options().map_err(Failure::Option)
+    }
+}
+
+/// Arguments of `translate`.
+#[cfg(feature = "reference")]
+#[derive(Debug, Args)]
+pub struct Translate {
+    /// Program: HLO, StableHLO, a jax.export file or a snapshot; `-` is standard input
+    pub program: PathBuf,
+    /// Form to translate to: hlo-text, hlo-proto, stablehlo-text, stablehlo-bytecode
+    #[arg(long, value_name = "FORM")]
+    pub to: String,
+    /// Where to write it (default: standard output)
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "-",
+        hide_default_value = true
+    )]
+    pub output: PathBuf,
+    /// Version of StableHLO that reads the bytecode, such as 1.0.0 (default: a recent one)
+    #[arg(long, value_name = "VERSION")]
+    pub stablehlo_version: Option<String>,
+    /// What the program is.
+    #[command(flatten)]
+    pub what: InputArgs,
+}
+
 /// A form of dumped modules.
 #[cfg(feature = "compiler")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -241,11 +311,12 @@ pub struct RewriteArgs {
 #[cfg(all(feature = "compiler", feature = "loader"))]
 #[derive(Debug, Args)]
 pub struct Bisect {
-    /// Program: HLO text, a serialized HloModuleProto or a snapshot; `-` is standard input
+    /// Program: HLO, StableHLO (text or bytecode), a jax.export file or a snapshot; `-` is standard
+    /// input
     pub program: PathBuf,
-    /// Kind of the program; told from its content by default
-    #[arg(long, value_name = "KIND")]
-    pub input_format: Option<String>,
+    /// What the program is.
+    #[command(flatten)]
+    pub what: InputArgs,
     /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
     /// (default: the program's, when it is a snapshot, or small numbers)
     #[arg(short, long, value_name = "FILE")]
@@ -408,9 +479,9 @@ pub struct Run {
 pub struct Eval {
     /// Program, or bundle with a readable module; `-` is standard input
     pub program: PathBuf,
-    /// Kind of the program; told from its content by default
-    #[arg(long, value_name = "KIND")]
-    pub input_format: Option<String>,
+    /// What the program is.
+    #[command(flatten)]
+    pub what: InputArgs,
     /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
     /// (default: the program's, when it is a snapshot)
     #[arg(short, long, value_name = "FILE")]

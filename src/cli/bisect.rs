@@ -62,7 +62,7 @@ pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
     use crate::driver::bisect::bisect;
     use crate::driver::compile::CompileOptions;
     use crate::driver::run::DeviceChoice;
-    compile::check_words(args.input_format.as_deref(), None).map_err(Failure::Option)?;
+    let input = args.what.options()?;
     let mut target = args.target.clone();
     // The name of a simulated GPU is the name of the target it is.
     if let (true, DeviceChoice::Simulated(Some(name))) = (target.is_empty(), &args.device.device) {
@@ -77,7 +77,7 @@ pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
     let program = files::read_program(&args.program)?;
     let request = BisectRequest {
         compile: CompileOptions {
-            input_format: args.input_format.clone(),
+            input,
             rewrites: args.rewrites.options()?,
             ..CompileOptions::new(target.clone())
         },

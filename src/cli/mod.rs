@@ -104,6 +104,8 @@ fn dispatch(verb: Verb, context: &Context) -> Outcome {
         Verb::Run(args) => results::run(&args, context),
         #[cfg(feature = "reference")]
         Verb::Eval(args) => results::eval(&args, context),
+        #[cfg(feature = "reference")]
+        Verb::Translate(args) => tools::translate(&args, context),
         Verb::Inspect(args) => tools::inspect(&args, context),
         Verb::Verify(args) => tools::verify(&args, context),
         #[cfg(feature = "loader")]

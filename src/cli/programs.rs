@@ -129,8 +129,8 @@ impl DumpAs {
 #[cfg(feature = "compiler")]
 pub fn compile(args: &Compile, context: &Context) -> Outcome {
     let emits = EmitRequest::parse_all(&args.emit)?;
-    compile::check_words(args.input_format.as_deref(), args.stop_after.as_deref())
-        .map_err(Failure::Option)?;
+    let input = args.what.options()?;
+    compile::check_step(args.stop_after.as_deref()).map_err(Failure::Option)?;
     let rewrites = args.rewrites.options()?;
     let targets = resolve(&args.target)?;
     let outputs = outputs(args, &targets)?;
@@ -145,7 +145,7 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
     for (target, output) in targets.iter().zip(&outputs) {
         let options = CompileOptions {
             target: target.clone(),
-            input_format: args.input_format.clone(),
+            input: input.clone(),
             replicas: args.num_replicas,
             partitions: args.num_partitions,
             envelope: args.jax_envelope,

@@ -110,6 +110,10 @@ impl Observer for Progress {
         self.times.push((name, self.open.len(), time));
     }
 
+    fn note(&mut self, text: &str) {
+        self.reporter.warn(text);
+    }
+
     fn wants_dumps(&self) -> bool {
         self.dumps.is_some()
     }

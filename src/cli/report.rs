@@ -57,8 +57,11 @@ impl Reporter {
     }
 
     /// Something the reader may want to know.
-    #[cfg(feature = "compiler")]
+    #[cfg(feature = "reference")]
     pub fn warn(&self, message: &str) {
+        if self.quiet {
+            return;
+        }
         if self.json {
             json_line("warning", &json!({"code": null, "message": message}));
         } else {

@@ -147,10 +147,13 @@ pub fn eval(args: &Eval, context: &Context) -> Outcome {
     let name = files::shown(&args.program);
     let read = args.input.iter().chain(&args.expect).chain([&args.program]);
     keep_apart(args.output.as_deref(), read, context)?;
-    let format = args.input_format.as_deref();
-    Evaluation::check_format(format).map_err(Failure::Option)?;
+    let options = args.what.options()?;
     let program = files::read_program(&args.program)?;
-    let evaluation = Evaluation::open(&program, format).map_err(about(&name))?;
+    let evaluation = Evaluation::open(&program, &options).map_err(about(&name))?;
+    evaluation
+        .notes()
+        .iter()
+        .for_each(|note| context.reporter.warn(note));
     let inputs = read_inputs(&args.input, &args.program, &program)?;
     let results = evaluation.run(&inputs).map_err(about(&name))?;
     let expected = match &args.expect {

@@ -8,6 +8,8 @@ use crate::base::codes;
 use crate::cli::Context;
 use crate::cli::args::Explain;
 use crate::cli::args::Inspect;
+#[cfg(feature = "reference")]
+use crate::cli::args::Translate;
 use crate::cli::args::Verify;
 use crate::cli::comparing;
 use crate::cli::exit::Failure;
@@ -18,6 +20,8 @@ use crate::cli::programs::EmitRequest;
 use crate::cli::programs::write_emitted;
 use crate::cli::report;
 use crate::driver;
+#[cfg(feature = "reference")]
+use crate::driver::input::OutputForm;
 use crate::driver::verify::VerifyRequest;
 
 /// `xla-aot inspect`
@@ -52,6 +56,21 @@ pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
         written.extend(files);
     }
     tell_written(&written, context)
+}
+
+/// `xla-aot translate`
+#[cfg(feature = "reference")]
+pub fn translate(args: &Translate, context: &Context) -> Outcome {
+    let version = args.stablehlo_version.as_deref();
+    let form = OutputForm::from_words(&args.to, version).map_err(Failure::Option)?;
+    let options = args.what.options()?;
+    files::keep_apart(&args.output, &[&args.program])?;
+    let name = files::shown(&args.program);
+    let program = files::read_program(&args.program)?;
+    let translated = driver::input::translate(&program, &options, form);
+    let (bytes, notes) = translated.map_err(about(&name))?;
+    notes.iter().for_each(|note| context.reporter.warn(note));
+    files::write(&args.output, &bytes, form.is_binary(), &context.unfinished)
 }
 
 /// Says which files parts went to, unless standard output has one of them.

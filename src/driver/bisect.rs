@@ -73,7 +73,7 @@ pub enum Finding {
 /// # Errors
 /// What reading the program and its inputs, and evaluating it, give.
 pub fn bisect(program: &[u8], request: &BisectRequest) -> Result<Finding> {
-    let evaluation = Evaluation::open(program, request.compile.input_format.as_deref())?;
+    let evaluation = Evaluation::open(program, &request.compile.input)?;
     let inputs = if request.inputs.is_empty() {
         made_up(&array_leaves(evaluation.parameters()))
     } else {
@@ -187,8 +187,7 @@ impl Search<'_> {
     }
 
     fn module(&self) -> Result<Module> {
-        let format = compile::input_format(self.request.compile.input_format.as_deref())?;
-        front::read(self.program, format)
+        Ok(front::import(self.program, &self.request.compile.input)?.module)
     }
 
     /// The first pass, without optional rewrites, after which the evaluator gives something else.

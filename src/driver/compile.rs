@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
-use crate::base::suggest::closest;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::bundle;
@@ -18,6 +17,9 @@ use crate::driver::dump::Passes;
 use crate::driver::emitted;
 use crate::driver::emitted::EmitKind;
 use crate::driver::emitted::Emitted;
+pub use crate::driver::input::InputOptions;
+use crate::driver::input::platform_names;
+use crate::driver::input::unknown;
 use crate::driver::observe::Observer;
 use crate::driver::observe::step;
 use crate::emit;
@@ -29,7 +31,6 @@ use crate::executable::KernelImage;
 use crate::executable::ThunkSequence;
 use crate::executable::check;
 use crate::front;
-use crate::front::InputFormat;
 use crate::hlo;
 use crate::hlo::Module;
 use crate::kernel;
@@ -99,8 +100,8 @@ impl Step {
 pub struct CompileOptions {
     /// The machine to compile for.
     pub target: Target,
-    /// Name of the input's format; told from the content when there is none.
-    pub input_format: Option<String>,
+    /// What is said of the program beside its bytes.
+    pub input: InputOptions,
     /// Replicas to record.
     pub replicas: u32,
     /// Partitions to record.
@@ -126,7 +127,7 @@ impl CompileOptions {
     pub fn new(target: Target) -> Self {
         Self {
             target,
-            input_format: None,
+            input: InputOptions::default(),
             replicas: 1,
             partitions: 1,
             envelope: false,
@@ -166,23 +167,12 @@ pub fn uses_assembler(target: &Target) -> bool {
     target.gpu().is_some()
 }
 
-fn unknown(message: &str, name: &str, what: &str, known: &[&str]) -> Box<Diagnostic> {
-    let error = Diagnostic::error(codes::UNKNOWN_WORD, message)
-        .note(format!("{what}: {}", known.join(", ")));
-    match closest(name, known.iter().copied()) {
-        Some(close) => error.help(format!("did you mean `{close}`?")),
-        None => error,
-    }
-}
-
-/// Whether the names of a format and of a step are known.
+/// Whether the name of a step is known.
 ///
 /// # Errors
-/// `XA1006` for the first that is not.
-pub fn check_words(input_format_name: Option<&str>, stop_after: Option<&str>) -> Result<()> {
-    input_format(input_format_name)?;
-    Step::from_name(stop_after)?;
-    Ok(())
+/// `XA1006` when it is not.
+pub fn check_step(stop_after: Option<&str>) -> Result<()> {
+    Step::from_name(stop_after).map(drop)
 }
 
 /// Whether the options name passes and rules that can be left out.
@@ -191,24 +181,6 @@ pub fn check_words(input_format_name: Option<&str>, stop_after: Option<&str>) ->
 /// `XA1006` for the first that cannot.
 pub fn check_rewrites(options: &PassOptions) -> Result<()> {
     passes::registry::check_options(options)
-}
-
-/// The format of that name.
-///
-/// # Errors
-/// `XA1006` when there is no such format.
-pub fn input_format(name: Option<&str>) -> Result<Option<InputFormat>> {
-    let Some(name) = name else {
-        return Ok(None);
-    };
-    match InputFormat::from_name(name) {
-        Some(format) => Ok(Some(format)),
-        None => {
-            let known: Vec<_> = InputFormat::ALL.iter().map(|f| f.name()).collect();
-            let message = format!("`{name}` is no format of programs");
-            Err(unknown(&message, name, "formats", &known))
-        }
-    }
 }
 
 /// The passes in the order they run, each once, with the names of their optional rewrites.
@@ -231,11 +203,13 @@ pub fn compile(
     options: &CompileOptions,
     observer: &mut dyn Observer,
 ) -> Result<Compiled> {
-    let format = input_format(options.input_format.as_deref())?;
-    let module = step(observer, "front", |_| {
-        let module = front::read(input, format)?;
-        hlo::verify::check(&module)?;
-        Ok::<_, Box<Diagnostic>>(module)
+    let mut reading = options.input.clone();
+    reading.own_platform = Some(platform_names(options.target.platform()));
+    let module = step(observer, "front", |observer| {
+        let program = front::import(input, &reading)?;
+        program.notes.iter().for_each(|note| observer.note(note));
+        hlo::verify::check(&program.module)?;
+        Ok::<_, Box<Diagnostic>>(program.module)
     })?;
     let mut compiled = build(module, options, observer)?;
     if let Some(executable) = &compiled.executable {

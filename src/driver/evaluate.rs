@@ -8,7 +8,10 @@ use crate::bundle::Bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::array_leaves;
+use crate::driver::input::InputOptions;
 use crate::eval;
+use crate::front;
+use crate::front::Program;
 use crate::hlo;
 use crate::hlo::Module;
 use crate::literal::ArrayLiteral;
@@ -26,6 +29,7 @@ pub struct Evaluation {
     module: Module,
     /// What the caller sees of parameters and results.
     caller: ProgramShape,
+    notes: Vec<String>,
     /// Whether the module is a compiled one. Then its parameters and results have the caller's
     /// bytes, yet may have other dimensions: the compiler turns layouts into orders of dimensions.
     /// In a program that is yet to be compiled they have the caller's dimensions and values.
@@ -33,20 +37,22 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Reads a program, in the format of that name or the one its content shows, or takes the module
-    /// out of a bundle.
+    /// Reads a program as the options say, or takes the module out of a bundle.
     ///
     /// # Errors
     /// What the reader gives.
-    pub fn open(program: &[u8], format: Option<&str>) -> Result<Self> {
-        if format.is_none() && (bundle::is_bundle(program) || bundle::begins_as_bundle(program)) {
+    pub fn open(program: &[u8], options: &InputOptions) -> Result<Self> {
+        if options.format.is_none()
+            && (bundle::is_bundle(program) || bundle::begins_as_bundle(program))
+        {
             return Self::of_bundle(&bundle::read(program)?);
         }
-        let module = read_program(program, format)?;
+        let Program { module, notes } = front::import(program, options)?;
         hlo::verify::check(&module)?;
         Ok(Self {
             caller: module.entry_layout(),
             module,
+            notes,
             is_compiled: false,
         })
     }
@@ -63,6 +69,7 @@ impl Evaluation {
         Ok(Self {
             caller: bundle.executable.signature.program.clone(),
             module,
+            notes: Vec::new(),
             is_compiled: true,
         })
     }
@@ -74,6 +81,7 @@ impl Evaluation {
         Self {
             module: module.clone(),
             caller: self.caller.clone(),
+            notes: Vec::new(),
             is_compiled: is_physical,
         }
     }
@@ -83,12 +91,9 @@ impl Evaluation {
         &self.caller.parameters
     }
 
-    /// Whether there is a format of that name.
-    ///
-    /// # Errors
-    /// `XA1006` when there is not.
-    pub fn check_format(format: Option<&str>) -> Result<()> {
-        check_format(format)
+    /// What a user should know of the program.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Evaluates on these files' arrays; gives the array leaves of the result.
@@ -167,34 +172,6 @@ impl Evaluation {
         let shapes = array_leaves([&self.caller.result]);
         arrays::read(std::slice::from_ref(file), "out", &shapes)
     }
-}
-
-#[cfg(feature = "compiler")]
-fn read_program(program: &[u8], format: Option<&str>) -> Result<Module> {
-    crate::front::read(program, super::compile::input_format(format)?)
-}
-
-#[cfg(feature = "compiler")]
-fn check_format(format: Option<&str>) -> Result<()> {
-    super::compile::input_format(format).map(drop)
-}
-
-/// Without the front room no format can be named.
-#[cfg(not(feature = "compiler"))]
-fn check_format(format: Option<&str>) -> Result<()> {
-    match format {
-        None => Ok(()),
-        Some(name) => Err(Diagnostic::unsupported(
-            codes::UNKNOWN_WORD,
-            format!("`{name}`: this program was built without the compiler and reads protos only"),
-        )),
-    }
-}
-
-/// Without the front room there is one format.
-#[cfg(not(feature = "compiler"))]
-fn read_program(program: &[u8], _format: Option<&str>) -> Result<Module> {
-    wire::hlo::decode_any(program)
 }
 
 fn flatten(value: Literal, out: &mut Vec<ArrayLiteral>) {

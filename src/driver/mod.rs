@@ -14,6 +14,8 @@ pub mod explain;
 #[cfg(feature = "reference")]
 pub mod exports;
 mod host;
+#[cfg(feature = "reference")]
+pub mod input;
 pub mod inspect;
 pub mod observe;
 #[cfg(feature = "loader")]

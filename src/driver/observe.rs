@@ -8,6 +8,8 @@ pub trait Observer {
     fn begin(&mut self, _step: &str) {}
     /// The step that began last and has not ended is done.
     fn end(&mut self, _step: &str) {}
+    /// Something a user should know of the program.
+    fn note(&mut self, _text: &str) {}
     /// Whether dumps are wanted; making them takes time.
     fn wants_dumps(&self) -> bool {
         false

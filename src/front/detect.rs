@@ -1,12 +1,10 @@
-//! What kind of input the bytes are, told from their content, and the door to each reader.
+//! What kind of input the bytes are, told from their content.
 
 use crate::base::Cursor;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
-use crate::front::hlo_text;
 use crate::front::jax_export;
-use crate::hlo::Module;
 use crate::wire;
 
 /// A kind of program text or bytes.
@@ -72,36 +70,6 @@ const EXPORT_HEAD: usize = 1 << 20;
 /// Bytes at the beginning of a text that must be free of control characters.
 const CONTROL_HEAD: usize = 4096;
 
-/// Reads a module, in that format or in the one its content shows.
-///
-/// # Errors
-/// `INPUT_KIND` when no format fits or the format is not supported, else what its reader gives.
-pub fn read(bytes: &[u8], format: Option<InputFormat>) -> Result<Module> {
-    let format = match format {
-        Some(format) => format,
-        None => detect(bytes)?,
-    };
-    match format {
-        InputFormat::HloText => match std::str::from_utf8(bytes) {
-            Ok(text) => hlo_text::parse(text.strip_prefix('\u{feff}').unwrap_or(text)),
-            Err(error) => {
-                let at = error.valid_up_to();
-                let message = "HLO text with bytes that are not valid UTF-8";
-                let offset = u64::try_from(at).unwrap_or(u64::MAX);
-                Err(Diagnostic::error(codes::TEXT_SYNTAX, message)
-                    .at(crate::base::Location::Byte(offset)))
-            }
-        },
-        InputFormat::HloProto => wire::hlo::decode_any(bytes),
-        InputFormat::StablehloText | InputFormat::StablehloBytecode | InputFormat::JaxExport => {
-            let message = format!("{} as input", format.description());
-            let help = "give the program as HLO; jax makes it with `jax.jit(f).lower(...)\
-                        .compiler_ir('hlo').as_serialized_hlo_module_proto()`";
-            Err(Diagnostic::unsupported(codes::INPUT_KIND, message).help(help))
-        }
-    }
-}
-
 /// The format that the content shows.
 ///
 /// # Errors
@@ -125,6 +93,11 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     if is_large || is_message(bytes) {
         return Ok(InputFormat::HloProto);
     }
+    if is_text_proto(bytes) {
+        let message = "a message in text form as a program";
+        let help = "give it in its binary form; XLA dumps that with --xla_dump_hlo_as_proto";
+        return Err(Diagnostic::unsupported(codes::INPUT_KIND, message).help(help));
+    }
     if let Some(format) = text_format(bytes) {
         return Ok(format);
     }
@@ -139,7 +112,7 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     if bytes[0] == 0x0a {
         return Ok(InputFormat::HloProto);
     }
-    let message = "the input is neither HLO text nor an HLO proto";
+    let message = "the input is no program: neither HLO nor StableHLO, nor a file of jax.export";
     let kinds: Vec<&str> = InputFormat::ALL.iter().map(|f| f.name()).collect();
     let help = format!("name the format if it is one of {}", kinds.join(", "));
     Err(Diagnostic::error(codes::INPUT_KIND, message).help(help))
@@ -179,6 +152,15 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
             .rev()
             .fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)),
     )
+}
+
+/// Whether the bytes begin as the text form of a module or of a message that holds one does.
+fn is_text_proto(bytes: &[u8]) -> bool {
+    let starts = [("hlo_module", b'{'), ("hlo", b'{'), ("name", b':')];
+    starts.iter().any(|(word, next)| {
+        let after = bytes.trim_ascii_start().strip_prefix(word.as_bytes());
+        after.is_some_and(|after| after.trim_ascii_start().first() == Some(next))
+    })
 }
 
 /// The format of a text, when the bytes are one that begins as a program does.
@@ -237,7 +219,15 @@ mod tests {
                 String::from_utf8_lossy(bytes)
             );
         }
-        for bytes in [&b""[..], b"\n", b"hello", b"\x00\x01", b"{}"] {
+        for bytes in [
+            &b""[..],
+            b"\n",
+            b"hello",
+            b"\x00\x01",
+            b"{}",
+            b"hlo_module {\n  name: \"m\"\n}",
+            b"name: \"m\"",
+        ] {
             assert_eq!(detect(bytes).unwrap_err().code, codes::INPUT_KIND);
         }
     }
@@ -261,15 +251,5 @@ mod tests {
             );
         }
         assert_eq!(detect(b"\nHloModule m\n").unwrap(), InputFormat::HloText);
-    }
-
-    #[test]
-    fn other_formats_are_named() {
-        let error = read(b"module @m {}", None).unwrap_err();
-        assert_eq!(error.severity, crate::base::Severity::Unsupported);
-        assert!(error.message.contains("StableHLO text"));
-        assert!(read(b"\x0a\xff\xff", None).is_err());
-        let error = read(b"HloModule m \xff", None).unwrap_err();
-        assert_eq!(error.location, Some(crate::base::Location::Byte(12)));
     }
 }

@@ -2,8 +2,13 @@
 
 pub mod detect;
 pub mod hlo_text;
+pub mod import;
 pub mod jax_export;
 pub mod stablehlo;
 
 pub use detect::InputFormat;
-pub use detect::read;
+pub use import::InputOptions;
+pub use import::Program;
+pub use import::import;
+pub use import::import_mlir;
+pub use import::read;

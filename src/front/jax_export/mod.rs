@@ -5,7 +5,9 @@
 //! called, which sizes are open, which effects it has, and which promises its maker gave up.
 //! Schema: `jax/_src/export/serialization.fbs`; the numbers of fields are its order.
 
+pub(super) mod dims;
 mod flatbuffer;
+mod lower;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::front::jax_export::flatbuffer::Table;
+
+pub(super) use lower::import;
 
 /// How MLIR bytecode begins.
 const BYTECODE_MAGIC: &[u8] = b"ML\xefR";
@@ -31,7 +35,7 @@ pub struct Value {
     /// Its sizes: numbers, or expressions of dimension variables.
     pub dims: Vec<String>,
     /// Sizes that the module has besides, where an element is several numbers.
-    pub inner: &'static [usize],
+    inner: &'static [usize],
 }
 
 impl Value {
@@ -160,7 +164,7 @@ impl<'a> Export<'a> {
     pub fn variables(&self) -> BTreeMap<String, Vec<&Value>> {
         let mut found: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
         for value in &self.arguments {
-            for name in value.dims.iter().flat_map(|dim| variables(dim)) {
+            for name in value.dims.iter().flat_map(|dim| dims::variables(dim)) {
                 let users = found.entry(name.to_owned()).or_default();
                 if !users.last().is_some_and(|last| std::ptr::eq(*last, value)) {
                     users.push(value);
@@ -169,16 +173,6 @@ impl<'a> Export<'a> {
         }
         found
     }
-}
-
-/// The variables of an expression of sizes.
-fn variables(text: &str) -> Vec<&str> {
-    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    let is_variable = |word: &&str| {
-        word.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && !matches!(*word, "mod" | "floordiv" | "max" | "min")
-    };
-    words.filter(is_variable).collect()
 }
 
 fn texts(root: Table<'_>, id: usize, what: &str) -> Result<Vec<String>> {

@@ -154,10 +154,61 @@ fn as_jaxlib(path: &Path) -> Result<(), Failed> {
         heads(&module) + "\n" + &structure(&module),
         heads(&theirs) + "\n" + &structure(&theirs),
     );
-    if a == b {
-        return Ok(());
+    if a != b {
+        return Err(format!("{a}\nwhere jaxlib has\n{b}").into());
     }
-    Err(format!("{a}\nwhere jaxlib has\n{b}").into())
+    let pairs = ordered(&module).into_iter().zip(ordered(&theirs));
+    for (ours, wanted) in pairs.filter(|(_, wanted)| !place(&theirs, *wanted).0.is_empty()) {
+        let (ours, wanted) = (place(&module, ours), place(&theirs, wanted));
+        if ours != wanted {
+            return Err(format!("{ours:?} where jaxlib has {wanted:?}").into());
+        }
+    }
+    Ok(())
+}
+
+/// The instructions of a module, but for constants, in an order that follows from its structure.
+fn ordered(module: &Module) -> Vec<InstrId> {
+    let mut out = Vec::new();
+    let mut todo = vec![(module.entry, module.comps[module.entry].root, false)];
+    let mut seen: BTreeMap<InstrId, bool> = BTreeMap::new();
+    while let Some((comp, id, ready)) = todo.pop() {
+        if !ready && seen.insert(id, true).is_none() {
+            let instr = &module.instrs[id];
+            todo.push((comp, id, true));
+            let called = instr.op.called();
+            todo.extend(
+                called
+                    .iter()
+                    .rev()
+                    .map(|&c| (c, module.comps[c].root, false)),
+            );
+            todo.extend(instr.operands.iter().rev().map(|&o| (comp, o, false)));
+        } else if ready && !matches!(module.instrs[id].op, Op::Constant(_)) {
+            out.push(id);
+        }
+    }
+    out
+}
+
+/// The name of an instruction's op, and the functions and lines that led to it.
+fn place(module: &Module, id: InstrId) -> (String, Vec<String>) {
+    let extra = module.instrs[id].extra.as_ref();
+    let Some(metadata) = extra.and_then(|e| e.metadata.as_ref()) else {
+        return Default::default();
+    };
+    let index = &module.stack_frames;
+    let mut frames = Vec::new();
+    let mut frame = metadata.stack_frame_id;
+    while frame > 0 && frames.len() < 100 {
+        let at = index.stack_frames[frame as usize - 1];
+        let place = index.file_locations[at.file_location_id as usize - 1];
+        let function = &index.function_names[place.function_name_id as usize - 1];
+        let file = &index.file_names[place.file_name_id as usize - 1];
+        frames.push(format!("{function} {file}:{}:{}", place.line, place.column));
+        frame = at.parent_frame_id;
+    }
+    (metadata.op_name.clone(), frames)
 }
 
 /// A program of dynamic shapes, given the shapes of its arguments, computes what jaxlib computes.
@@ -194,6 +245,8 @@ pub fn structure(module: &Module) -> String {
 
 fn computation(module: &Module, comp: CompId, out: &mut String) {
     let mut numbers: BTreeMap<InstrId, usize> = BTreeMap::new();
+    let mut constants: BTreeMap<String, usize> = BTreeMap::new();
+    let mut lines = 0;
     let mut todo = vec![(module.comps[comp].root, false)];
     let params: Vec<String> = module.comps[comp]
         .params
@@ -211,14 +264,24 @@ fn computation(module: &Module, comp: CompId, out: &mut String) {
             todo.extend(instr.operands.iter().rev().map(|&o| (o, false)));
             continue;
         }
-        let number = numbers.len();
+        if let Op::Constant(literal) = &instr.op {
+            // Equal constants are one to XLA.
+            let text = constant_text(literal);
+            if let Some(&known) = constants.get(&text) {
+                numbers.insert(id, known);
+                continue;
+            }
+            constants.insert(text, lines);
+        }
+        let number = lines;
+        lines += 1;
         numbers.insert(id, number);
         let operands: Vec<usize> = instr.operands.iter().map(|o| numbers[o]).collect();
         let shape: Shape = instr.shape.without_layout();
         let mut op = instr.op.clone();
         op.for_each_called_mut(&mut |called| *called = CompId::from_index(0));
         let what = match &op {
-            Op::Constant(literal) => format!("{literal:?}").replace("layout: None", ""),
+            Op::Constant(literal) => constant_text(literal),
             Op::Reshape { .. } => "reshape".to_owned(),
             op => format!("{op:?}"),
         };
@@ -238,6 +301,19 @@ fn computation(module: &Module, comp: CompId, out: &mut String) {
         for called in instr.op.called() {
             computation(module, called, out);
         }
+    }
+}
+
+/// What a constant is, in short.
+fn constant_text(literal: &Literal) -> String {
+    match literal {
+        Literal::Array(array) => {
+            let fold =
+                |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+            let hash = array.bytes().iter().fold(0xcbf2_9ce4_8422_2325, fold);
+            format!("constant {} {:?} {hash:x}", array.ty(), array.shape().dims)
+        }
+        other => without_layouts(&format!("{other:?}")),
     }
 }
 

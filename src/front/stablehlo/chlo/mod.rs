@@ -53,7 +53,16 @@ fn float_limits(ty: PrimitiveType) -> FloatLimits {
 }
 
 /// The limits of a type with few numbers, found among all of them.
+///
+/// Other types have none; the ops of a formula refuse them.
 fn limits_of_all(ty: PrimitiveType) -> FloatLimits {
+    if !ty.is_float() {
+        return FloatLimits {
+            largest: 0.0,
+            smallest_normal: 0.0,
+            smallest: 0.0,
+        };
+    }
     let all = (0..1u64 << ty.bit_width().min(8)).map(|bits| number::float_to_f64(ty, bits));
     let positive: Vec<f64> = all.filter(|x| x.is_finite() && *x > 0.0).collect();
     let smallest = positive.iter().copied().fold(f64::INFINITY, f64::min);

@@ -4,6 +4,7 @@ use crate::base::Result;
 use crate::front::stablehlo::chlo;
 use crate::front::stablehlo::import::Converter;
 use crate::front::stablehlo::types;
+use crate::front::stablehlo::types::Known;
 use crate::hlo::Collective;
 use crate::hlo::CollectiveKind;
 use crate::hlo::CompId;
@@ -56,6 +57,7 @@ impl<'m> Converter<'m> {
         }
         match target {
             "shape_assertion" => return self.shape_assertion(op),
+            "ApproxTopK" => return self.approximate_top_k(op),
             "ragged_all_to_all" => return self.ragged_all_to_all(op),
             _ => {}
         }
@@ -235,6 +237,50 @@ impl<'m> Converter<'m> {
         Err(op.wrong(format!(
             "the sizes break a condition of the program: {message}"
         )))
+    }
+
+    /// The first elements of each row in the order of a comparator; exact, as XLA computes it where
+    /// there is no faster way.
+    pub(super) fn approximate_top_k(&mut self, op: OpRef<'m>) -> Result<()> {
+        let config = op.attr("mhlo.backend_config").or(op.attr("backend_config"));
+        let config = config.and_then(Attr::as_dict);
+        let get = |name: &str| config.and_then(|c: &AttrMap| c.get(name));
+        let number = |name: &str| {
+            let value = get(name).and_then(Attr::as_int);
+            let value = value.and_then(|v| usize::try_from(v).ok());
+            value.ok_or_else(|| op.wrong(format!("its configuration has no `{name}`")))
+        };
+        let (dim, k) = (number("reduction_dim")?, number("top_k")?);
+        let operands = self.operands(op)?;
+        let count = op.results.len();
+        if operands.len() < 2 * count || count == 0 {
+            return Err(op.wrong(format!("{} operands for {count} results", operands.len())));
+        }
+        let &[body] = &self.called(op)?[..] else {
+            return Err(op.wrong("not one called computation"));
+        };
+        let size = match self.declared(op, 0)? {
+            Known::Whole(shape) => shape.as_array().and_then(|a| a.dims.get(dim).copied()),
+            Known::Open { dims, .. } => dims.get(dim).copied().flatten(),
+            Known::Unranked(_) => None,
+        };
+        let size = size.unwrap_or(k);
+        let hlo = Op::Sort {
+            dim,
+            body,
+            is_stable: false,
+        };
+        let sorted = self.b().op(hlo, &operands[..count])?;
+        let mut parts = Vec::with_capacity(count);
+        for index in 0..count {
+            let part = match count {
+                1 => sorted,
+                _ => self.b().op(Op::GetTupleElement { index }, &[sorted])?,
+            };
+            parts.push(self.b().slice_dim(part, dim, 0, size)?);
+        }
+        let all = self.b().op(Op::Tuple, &parts)?;
+        self.set_elements(op, all)
     }
 
     fn ragged_all_to_all(&mut self, op: OpRef<'m>) -> Result<()> {

@@ -176,6 +176,7 @@ impl<'m> Converter<'m> {
                 let id = self.b().op(hlo, &[x])?;
                 self.set_results(op, id)
             }
+            "approx_top_k" => self.approximate_top_k(op),
             _ => Err(op.unsupported(format!("the dynamic op `{name}`"))),
         }
     }

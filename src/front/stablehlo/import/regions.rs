@@ -219,6 +219,23 @@ impl<'m> Converter<'m> {
         Ok(())
     }
 
+    /// The name that a value's location gives, as metadata of the parameter that stands for it.
+    fn say_value_name(&mut self, value: ValueId, id: InstrId) {
+        match self.source.values[value].def {
+            ValueDef::Arg { block, index } => self.say_name(block, index, id),
+            ValueDef::Result { op, .. } => {
+                let op_name = location::name_of(&self.source.ops[op].loc);
+                if !op_name.is_empty() {
+                    self.extra(id).metadata = Some(OpMetadata {
+                        op_name,
+                        ..OpMetadata::default()
+                    });
+                }
+            }
+            ValueDef::Pending => {}
+        }
+    }
+
     /// A parameter for each argument of a block, as its type says.
     fn parameters(&mut self, op: OpRef<'m>, block: BlockId) -> Result<()> {
         let source = self.source;
@@ -283,7 +300,11 @@ impl<'m> Converter<'m> {
         }
         let count = self.out.instrs.len();
         let ids: Vec<InstrId> = match &*shapes {
-            [shape] => vec![self.b().parameter(format!("Arg_.{count}"), shape.clone())],
+            [shape] => {
+                let id = self.b().parameter(format!("Arg_.{count}"), shape.clone());
+                self.say_value_name(values[0], id);
+                vec![id]
+            }
             _ => {
                 let name = match shapes.is_empty() {
                     true => "arg_empty_tuple",

@@ -70,6 +70,7 @@ fn main() {
         .collect();
     trials.extend(conformance::bundles::trials(&cases));
     trials.extend(conformance::stablehlo::trials(&cases));
+    trials.extend(conformance::mlir::trials(&cases));
     for (number, (name, case)) in cases.into_iter().enumerate() {
         for form in case.texts() {
             let stem = form.file_stem().unwrap().to_string_lossy().into_owned();

@@ -121,6 +121,8 @@ const LISTS: &[&str] = &[
 pub fn canonicalize(op: &str, attrs: &mut AttrMap) {
     if op.starts_with("stablehlo.") || op.starts_with("chlo.") {
         attrs.update(|name, attr| match attr {
+            // A longer list is none of dimensions, and may be a splat that stands for any number.
+            Attr::Dense(dense) if dense.element_count() > RANK as u64 => None,
             Attr::Dense(dense) if LISTS.binary_search(&name).is_ok() => {
                 dense.ints().map(|ints| Attr::i64_array(&ints))
             }

@@ -4,6 +4,7 @@ pub mod bundles;
 pub mod check;
 pub mod constants;
 pub mod loader;
+pub mod mlir;
 pub mod mutations;
 pub mod qemu;
 pub mod recipe;

@@ -74,15 +74,21 @@ fn elements(at: &Cursor<'_>, ty: Type, blob: &[u8]) -> Result<Dense> {
     let Some(width) = ty.element().element_bytes().filter(|width| *width > 0) else {
         return Err(at.error("dense elements are no numbers"));
     };
+    if count == 0 && (blob.is_empty() || blob.len() == width) {
+        // MLIR keeps an element of an empty tensor whose text has one.
+        let data = DenseData::Bytes(Vec::new().into());
+        let splat = false;
+        return Ok(Dense { ty, splat, data });
+    }
     if *ty.element() == Type::I1 {
         return booleans(at, ty, count, blob);
     }
     let size = blob.len() as u64;
-    let splat = size == width as u64 && count > 0;
+    let splat = size == width as u64;
     if !splat && count.checked_mul(width as u64) != Some(size) {
         return Err(wrong_size(at, count, width, blob.len()));
     }
-    let splat = splat || (count > 0 && all_equal(blob, width));
+    let splat = splat || all_equal(blob, width);
     let blob = if splat { &blob[..width] } else { blob };
     let bytes: Arc<[u8]> = match *ty.element() {
         Type::Integer { width, sign } if width < 8 => {
@@ -117,16 +123,16 @@ fn all_equal(bytes: &[u8], width: usize) -> bool {
 fn booleans(at: &Cursor<'_>, ty: Type, count: u64, blob: &[u8]) -> Result<Dense> {
     let size = blob.len() as u64;
     let bytes: Vec<u8> = match blob {
-        [0xFF] if count > 0 => vec![1],
+        [0xFF] => vec![1],
         _ if size == count.div_ceil(8) && size != count => {
             let bit = |i: u64| blob[(i / 8) as usize] >> (i % 8) & 1;
             (0..count).map(bit).collect()
         }
-        [one] if count > 0 => vec![u8::from(*one != 0)],
+        [one] => vec![u8::from(*one != 0)],
         _ if size == count => blob.iter().map(|byte| u8::from(*byte != 0)).collect(),
         _ => return Err(wrong_size(at, count, 1, blob.len())),
     };
-    let splat = count > 0 && all_equal(&bytes, 1);
+    let splat = all_equal(&bytes, 1);
     let bytes = if splat { vec![bytes[0]] } else { bytes };
     Ok(Dense {
         ty,

@@ -1,12 +1,12 @@
 //! Attributes, types and locations as their own dialects have them, in a file that is being written.
 //!
-//! The module's own attributes, locations, and what ops of other dialects have.
+//! That is the module's own attributes, locations, and what ops of other dialects have. What is not
+//! `builtin` is written as text, which MLIR parses.
 
 use std::sync::Arc;
 
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::AttrMap;
-use crate::mlir::attrs::StructAttr;
 use crate::mlir::bytecode::emit::Emitter;
 use crate::mlir::bytecode::encode::Encoder;
 use crate::mlir::bytecode::encode::Result;
@@ -14,11 +14,9 @@ use crate::mlir::bytecode::encode::dims;
 use crate::mlir::bytecode::encode::elements;
 use crate::mlir::bytecode::encode::float;
 use crate::mlir::bytecode::encode::integer;
-use crate::mlir::bytecode::stablehlo;
-use crate::mlir::bytecode::stablehlo::Enumeration;
-use crate::mlir::bytecode::upgrade::Wrong;
 use crate::mlir::location::Loc;
 use crate::mlir::location::SourceLoc;
+use crate::mlir::print;
 use crate::mlir::types::Signedness;
 use crate::mlir::types::Type;
 
@@ -86,42 +84,15 @@ impl Encoder {
                 out.count(array.len());
                 out.blob(&array.data);
             }
-            Attr::Enum(case) => {
-                let codes = match &*case.dialect {
-                    "stablehlo" => STABLEHLO_ENUMERATIONS,
-                    "chlo" => CHLO_ENUMERATIONS,
-                    _ => &[],
-                };
-                let known = codes.iter().find(|(_, known)| case.kind == known.kind);
-                let number =
-                    known.and_then(|(code, known)| Some((*code, known.number(&case.case)?)));
-                let (code, number) = number.ok_or_else(|| not_written(attr))?;
-                out.varint(code);
-                out.varint(number);
-                let dialect = if case.dialect == "chlo" {
-                    "chlo"
-                } else {
-                    "stablehlo"
-                };
-                return Ok(self.attrs.add(dialect, out));
-            }
-            Attr::Struct(fields) => {
-                let dialect = match &*fields.dialect {
-                    "sdy" => self.sdy(fields, &mut out)?,
-                    "stablehlo" => {
-                        own_structure(fields, &mut out).ok_or_else(|| not_written(attr))?
-                    }
-                    _ => return Err(not_written(attr)),
-                };
-                return Ok(self.attrs.add(dialect, out));
-            }
             Attr::Location(loc) => return self.loc(loc),
-            Attr::Opaque(text) => {
-                let dialect = text.strip_prefix('#').and_then(dialect_of);
-                let dialect = dialect.ok_or_else(|| not_written(attr))?;
-                return Ok(self.attrs.add_text(dialect, text));
+            Attr::MissingResource { .. } => {
+                return Err(format!("{}, which is not written", attr.what()));
             }
-            _ => return Err(not_written(attr)),
+            Attr::Enum(_) | Attr::Struct(_) | Attr::Opaque(_) | Attr::TypedString(..) => {
+                let text = print::attr(attr);
+                let dialect = dialect_of(&text, '#')?;
+                return Ok(self.attrs.add_text(dialect, &text));
+            }
         }
         Ok(self.attrs.add("builtin", out))
     }
@@ -189,66 +160,13 @@ impl Encoder {
                 dims(tensor, &mut out)?;
                 out.varint(self.own_type(&tensor.element)?.into());
             }
-            Type::Token => {
-                out.varint(0);
-                return Ok(self.types.add("stablehlo", out));
+            _ => {
+                let text = print::ty(ty);
+                let dialect = dialect_of(&text, '!')?;
+                return Ok(self.types.add_text(dialect, &text));
             }
-            Type::Opaque(text) if let Some(dialect) = dialect_of(text) => {
-                return Ok(self.types.add_text(dialect, &format!("!{text}")));
-            }
-            _ => return Err("a type that is not written outside of ops of VHLO".to_owned()),
         }
         Ok(self.types.add("builtin", out))
-    }
-
-    /// An attribute of Shardy's dialect; the reverse of the `sdy` module.
-    fn sdy(&mut self, fields: &StructAttr, out: &mut Emitter) -> Result<&'static str> {
-        let wrong = || format!("the attribute `#sdy.{}`, which is not written", fields.kind);
-        let unreduced = fields.field("unreduced_axes").is_some();
-        let reduced = fields.field("reduction_op").is_some();
-        let (code, parts): (u64, &[&str]) = match &*fields.kind {
-            "manual_axes" => (0, &["axes"]),
-            "mesh_axis" => (1, &["name", "size"]),
-            "mesh" => (2, &["axes", "device_ids"]),
-            "sub_axis_info" => (3, &["pre_size", "size"]),
-            "axis_ref" => (4, &["name", "sub_axis_info"]),
-            "dimension_sharding" => (5, &["axes", "is_open", "priority"]),
-            "sharding" if reduced => return Err(wrong()),
-            "sharding" if unreduced => (
-                15,
-                &["mesh", "dim_shardings", "replicated_axes", "unreduced_axes"],
-            ),
-            "sharding" => (6, &["mesh", "dim_shardings", "replicated_axes"]),
-            "sharding_per_value" => (7, &["shardings"]),
-            "axis_ref_list" => (11, &["axes"]),
-            "list_of_axis_ref_lists" => (12, &["lists"]),
-            _ => return Err(wrong()),
-        };
-        out.varint(code);
-        for part in parts {
-            let field = fields.field(part);
-            match (*part, field) {
-                ("name", Some(Attr::String(text))) => out.varint(self.strings.add(text)),
-                ("mesh", Some(mesh)) => out.varint(self.own_attr(mesh)?.into()),
-                ("sub_axis_info", None) => out.varint(0),
-                ("sub_axis_info", Some(info)) => out.flagged(self.own_attr(info)?.into(), true),
-                ("is_open", open) => out.byte(u8::from(open.is_none())),
-                ("priority", priority) => {
-                    let priority = priority.map(|p| p.as_int().ok_or_else(wrong)).transpose()?;
-                    out.flagged(priority.unwrap_or(0) as u64, priority.is_some());
-                }
-                ("size" | "pre_size", _) => out.signed(fields.int(part).ok_or_else(wrong)?),
-                ("device_ids", _) => out.signed_list(&fields.ints(part).ok_or_else(wrong)?),
-                (_, None) => out.count(0),
-                (_, Some(Attr::Array(items))) => {
-                    let items: Result<Vec<u32>> =
-                        items.iter().map(|item| self.own_attr(item)).collect();
-                    out.indices(&items?);
-                }
-                _ => return Err(wrong()),
-            }
-        }
-        Ok("sdy")
     }
 
     /// The index of a location.
@@ -310,53 +228,26 @@ impl Encoder {
     }
 }
 
-/// Codes of enumerations in the dialect's own binary form.
-const STABLEHLO_ENUMERATIONS: &[(u64, &Enumeration)] = &[
-    (2, &stablehlo::COMPARISON_DIRECTION),
-    (3, &stablehlo::COMPARISON_TYPE),
-    (6, &stablehlo::FFT_TYPE),
-    (8, &stablehlo::PRECISION),
-    (9, &stablehlo::RNG_ALGORITHM),
-    (10, &stablehlo::RNG_DISTRIBUTION),
-    (12, &stablehlo::TRANSPOSE),
-    (16, &stablehlo::ACCURACY_MODE),
-];
-/// Codes of enumerations in the dialect's own binary form.
-const CHLO_ENUMERATIONS: &[(u64, &Enumeration)] = &[
-    (0, &stablehlo::COMPARISON_DIRECTION),
-    (1, &stablehlo::COMPARISON_TYPE),
-];
-
-/// The bounds of a tensor's sizes in the dialect's own binary form, which is all that stands
-/// outside of ops of VHLO.
-fn own_structure(fields: &StructAttr, out: &mut Emitter) -> Option<&'static str> {
-    let bounds = fields
-        .is("stablehlo", "bounds")
-        .then(|| fields.ints("bounds"))??;
-    out.varint(13);
-    out.signed_list(&bounds);
-    Some("stablehlo")
-}
-
-fn not_written(attr: &Attr) -> Wrong {
-    format!("{}, which is not written in bytecode", attr.what())
-}
-
 /// The dialects that artifacts may have parts of.
-pub(super) const DIALECTS: [&str; 9] = [
+pub(super) const DIALECTS: [&str; 10] = [
     "builtin",
     "vhlo",
     "stablehlo",
     "chlo",
     "sdy",
     "mhlo",
+    "quant",
     "shape",
     "arith",
     "tensor",
 ];
 
-/// The dialect that begins a text, when artifacts may have parts of it.
-fn dialect_of(text: &str) -> Option<&'static str> {
-    let name = text.split(['.', '<']).next()?;
-    DIALECTS.into_iter().find(|dialect| *dialect == name)
+/// The dialect of a text, which names it behind `sigil`; text without one is of `builtin`.
+fn dialect_of(text: &str, sigil: char) -> Result<&'static str> {
+    let Some(rest) = text.strip_prefix(sigil) else {
+        return Ok(DIALECTS[0]);
+    };
+    let name = rest.split(['.', '<']).next().unwrap_or_default();
+    let known = DIALECTS.into_iter().find(|dialect| *dialect == name);
+    known.ok_or_else(|| format!("`{text}`, of a dialect that is not written"))
 }

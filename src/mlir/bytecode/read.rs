@@ -490,24 +490,32 @@ where
         });
         Ok(())
     }
-    /// Whether a cast is one between types of VHLO and StableHLO that mean the same.
+    /// Whether a cast is one between types of VHLO and StableHLO that mean the same, so that its
+    /// results may be its operands.
     fn is_identity(&self, operands: &[ValueId], types: &[Type]) -> bool {
         let same = |(operand, ty): (&ValueId, &Type)| {
             let value = &self.module.values[*operand];
             value.def != ValueDef::Pending && value.ty == *ty
         };
-        operands.len() == types.len() && operands.iter().zip(types).all(same)
+        // A result that was used before is a value of its own already.
+        let last = self.scopes.len() - 1;
+        let scope = &self.scopes[last];
+        let first = scope.next.last().copied().unwrap_or_default();
+        let unused = |slot: &Option<ValueId>| slot.is_none();
+        operands.len() == types.len()
+            && operands.iter().zip(types).all(same)
+            && scope
+                .values
+                .iter()
+                .skip(first)
+                .take(types.len())
+                .all(unused)
     }
     /// Lets the next values be others.
     fn alias(&mut self, values: &[ValueId]) -> Result<()> {
         let first = self.define(values.len())?;
         let last = self.scopes.len() - 1;
         for (slot, value) in self.scopes[last].values[first..].iter_mut().zip(values) {
-            if slot.is_some() {
-                return Err(self
-                    .cursor()
-                    .error("a cast between dialects is used before it stands"));
-            }
             *slot = Some(*value);
         }
         Ok(())
@@ -554,7 +562,11 @@ where
         let known = match (dialect, op.name) {
             ("vhlo", name) => known_vhlo(name).ok_or_else(|| self.unknown_op(name, &at))?,
             (dialect, "") => KnownOp::plain(dialect.into()),
-            (dialect, name) => KnownOp::plain(format!("{dialect}.{name}").into()),
+            (dialect, name) => {
+                let name = format!("{dialect}.{name}");
+                let current = dialect::current_name(&name);
+                KnownOp::plain(current.map_or_else(|| name.into(), Name::from))
+            }
         };
         Ok((index, self.names[index].insert(known).clone()))
     }
@@ -627,7 +639,7 @@ where
                 upgrade::upgrade(&known.name, attrs).map_err(wrong)?
             }
             None => {
-                dialect::drop_defaults(&known.name, &mut attrs);
+                dialect::canonicalize(&known.name, &mut attrs);
                 attrs
             }
         };

@@ -57,9 +57,24 @@ pub(super) fn attr(decoder: &mut Decoder<'_, '_>) -> Result<Attr> {
             .of("sdy", "tensor_mapping"),
         10 => rule(decoder)?,
         11 => fields.list("axes", decoder)?.of("sdy", "axis_ref_list"),
-        12 => fields
-            .list("lists", decoder)?
-            .of("sdy", "list_of_axis_ref_lists"),
+        12 => {
+            // A list of lists is an array of arrays; the inner ones have no use for a name.
+            let at = decoder.cursor;
+            let lists = decoder.attrs()?;
+            let axes = |list: &Attr| {
+                let list = list.as_struct("sdy", "axis_ref_list")?;
+                let axes = list.field("axes").cloned();
+                Some(axes.unwrap_or_else(|| Attr::array(Vec::new())))
+            };
+            let lists: Option<Vec<Attr>> = lists.iter().map(axes).collect();
+            match lists {
+                Some(lists) => fields
+                    .with("lists", Attr::array(lists))
+                    .of("sdy", "list_of_axis_ref_lists"),
+                None if decoder.waits() => Attr::Unit,
+                None => return Err(at.error("a list of lists of axes has something else in it")),
+            }
+        }
         13 => {
             let fields = fields.list("axes", decoder)?;
             let fields = fields.int("src_dim", decoder.cursor.signed("a dimension")?);

@@ -18,7 +18,7 @@ use crate::mlir::bytecode::stablehlo;
 use crate::mlir::bytecode::vhlo;
 use crate::mlir::location::Loc;
 use crate::mlir::location::SourceLoc;
-use crate::mlir::types::FloatKind;
+use crate::mlir::text;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
 
@@ -482,17 +482,23 @@ impl<'a> Decoder<'_, 'a> {
         let at = self.cursor;
         let text = self.cursor.zero_ended("the text of an attribute or type")?;
         self.cursor.finish("the text of an attribute or type")?;
+        self.weight = self.weight.saturating_add(text.len() as u64);
         std::str::from_utf8(text).map_err(|_| at.error("an attribute or type is not UTF-8"))
     }
     fn text_attr(&mut self) -> Result<Attr> {
         let text = self.entry_text()?;
-        Ok(Attr::Opaque(text.into()))
+        text::read_attr(text).map_err(|error| self.within(text, error))
     }
     fn text_type(&mut self) -> Result<Type> {
         let text = self.entry_text()?;
-        Ok(match FloatKind::from_name(text) {
-            Some(kind) => Type::Float(kind),
-            None => Type::Opaque(text.strip_prefix('!').unwrap_or(text).into()),
-        })
+        text::read_type(text).map_err(|error| self.within(text, error))
+    }
+    /// An error in the text of an entry, which is at a byte of the file.
+    fn within(&self, text: &str, mut error: Box<Diagnostic>) -> Box<Diagnostic> {
+        error.location = Some(Location::Byte(self.start.offset() as u64));
+        let shown: String = text.chars().take(80).collect();
+        error.note(format!(
+            "it is in the attribute or type `{shown}`, which is text"
+        ))
     }
 }

@@ -45,11 +45,6 @@ pub(super) fn decode(
     proto: &pb::HloModuleProto,
     config: Option<&pb::HloModuleConfigProto>,
 ) -> Result<Module> {
-    if proto.is_dynamic {
-        return Err(crate::wire::number::unsupported(
-            "modules of dynamic computations are not supported",
-        ));
-    }
     let mut reader = Reader {
         proto,
         comps: Arena::new(),

@@ -3,6 +3,7 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod base;
+pub mod collective;
 pub mod shape;
 pub mod linalg;
 pub mod literal;

@@ -16,6 +16,8 @@ mod damages;
 mod devices;
 #[path = "cli/exports.rs"]
 mod exports;
+#[path = "cli/several_devices.rs"]
+mod several_devices;
 #[path = "cli/snapshots.rs"]
 mod snapshots;
 

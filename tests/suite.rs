@@ -12,6 +12,7 @@
 )]
 
 mod conformance;
+mod devices;
 mod fuzz;
 mod golden;
 mod ops;
@@ -97,6 +98,7 @@ fn main() {
         }
     }
     trials.extend(plans::trials());
+    trials.extend(devices::trials());
     semantics::bless(ENGINES).expect("everything can be measured");
     trials.extend(semantics::trials(ENGINES));
     trials.extend(rules::trials());

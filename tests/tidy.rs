@@ -24,6 +24,11 @@ const ROOMS: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "collective",
+        "devices that run one program together: their groups, and how they meet",
+        "base",
+    ),
+    (
         "shape",
         "element types, shapes, layouts, index arithmetic",
         "base",
@@ -51,12 +56,12 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "hlo",
         "the IR: module, ops, shape inference, verifier, printer",
-        "base shape literal",
+        "base collective shape literal",
     ),
     (
         "eval",
         "the reference evaluator",
-        "base shape linalg literal hlo",
+        "base collective shape linalg literal hlo",
     ),
     (
         "analysis",
@@ -66,7 +71,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "passes",
         "rewrites and their order",
-        "base shape literal target hlo eval analysis",
+        "base collective shape literal target hlo eval analysis",
     ),
     (
         "schedule",
@@ -76,7 +81,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "executable",
         "the compiled program as plain data",
-        "base shape",
+        "base collective shape",
     ),
     (
         "buffer",
@@ -91,7 +96,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "emit",
         "scheduled HLO to thunks and kernels",
-        "base shape literal target hlo analysis schedule buffer kernel executable",
+        "base collective shape literal target hlo analysis schedule buffer kernel executable",
     ),
     (
         "llvm",
@@ -102,12 +107,12 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "wire",
         "inside types to and from bytes",
-        "base shape literal target hlo executable proto",
+        "base collective shape literal target hlo executable proto",
     ),
     (
         "front",
         "input bytes to a module",
-        "base shape literal mlir hlo wire",
+        "base collective shape literal mlir hlo wire",
     ),
     (
         "bundle",
@@ -122,12 +127,12 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "runtime",
         "devices, loading, running thunks, probing the host",
-        "base shape linalg literal target executable simulator",
+        "base collective shape linalg literal target executable simulator",
     ),
     (
         "driver",
         "the order of rooms",
-        "base shape literal mlir target hlo eval analysis passes schedule executable buffer kernel emit llvm wire front bundle runtime",
+        "base collective shape literal mlir target hlo eval analysis passes schedule executable buffer kernel emit llvm wire front bundle runtime",
     ),
     (
         "cli",

@@ -24,7 +24,7 @@ use crate::driver::run::DeviceChoice;
 use crate::driver::run::LoadOptions;
 
 /// Most threads, replicas or partitions that can be asked for.
-#[cfg(any(feature = "loader", feature = "compiler"))]
+#[cfg(any(feature = "loader", feature = "reference"))]
 const MOST: u64 = 4096;
 
 /// Most runs of a benchmark.
@@ -36,7 +36,7 @@ const MOST_RUNS: u64 = 1_000_000_000;
 const SIM_TARGET: &str = "XLA_AOT_SIM_TARGET";
 
 /// Parses a whole number within bounds.
-#[cfg(any(feature = "loader", feature = "compiler"))]
+#[cfg(any(feature = "loader", feature = "reference"))]
 fn whole<T: TryFrom<u64>>(
     low: u64,
     high: u64,
@@ -175,12 +175,12 @@ pub struct Compile {
     /// What to compile for.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Replicas the program runs as, recorded in the bundle
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
-    pub num_replicas: u32,
-    /// Partitions the program runs as, recorded in the bundle
-    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
-    pub num_partitions: u32,
+    /// Replicas the program runs as (default: as the program says)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
+    pub num_replicas: Option<u32>,
+    /// Partitions the program runs as (default: as the program says)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
+    pub num_partitions: Option<u32>,
     /// Put jaxlib's envelope around the bundle, as `deserialize_executable` of its Python API wants
     #[arg(long)]
     pub jax_envelope: bool,
@@ -447,6 +447,50 @@ impl DeviceArgs {
     }
 }
 
+/// A file that belongs to one device.
+#[cfg(any(feature = "loader", feature = "reference"))]
+#[derive(Clone, Debug)]
+pub struct DeviceFile {
+    /// The device.
+    pub device: usize,
+    /// The file.
+    pub path: PathBuf,
+}
+
+#[cfg(any(feature = "loader", feature = "reference"))]
+impl std::str::FromStr for DeviceFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=');
+        let parts = parts.and_then(|(device, path)| Some((device.parse().ok()?, path)));
+        match parts {
+            Some((device, path)) if !path.is_empty() => Ok(Self {
+                device,
+                path: path.into(),
+            }),
+            _ => Err("wanted the number of a device, `=` and a file".to_owned()),
+        }
+    }
+}
+
+/// How many devices run a program together, and with which inputs.
+#[cfg(any(feature = "loader", feature = "reference"))]
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Several devices")]
+pub struct DevicesArgs {
+    /// Replicas that run the program together (default: as it says; a bundle runs on no others)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
+    pub replicas: Option<u32>,
+    /// Partitions of each replica (default: as the program says; a bundle runs on no others)
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
+    pub partitions: Option<u32>,
+    /// Inputs of one device in the place of --input, may be repeated; partition p of replica r is
+    /// device r * partitions + p
+    #[arg(long, value_name = "N=FILE")]
+    pub device_input: Vec<DeviceFile>,
+}
+
 /// Arguments of `run`.
 #[cfg(feature = "loader")]
 #[derive(Debug, Args)]
@@ -456,12 +500,20 @@ pub struct Run {
     /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
-    /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output
+    /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output.
+    /// Several devices write a file each: out.0.npz, out.1.npz, ... for out.npz
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Expected results, out0, out1, ... or a snapshot's; exit code 4 when they differ
+    /// Expected results (of every device), out0, out1, ... or a snapshot's; exit code 4 when they
+    /// differ
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
+    /// Expected results of one device in the place of --expect, may be repeated
+    #[arg(long, value_name = "N=FILE")]
+    pub device_expect: Vec<DeviceFile>,
+    /// How many devices run it.
+    #[command(flatten)]
+    pub devices: DevicesArgs,
     /// How close results must be.
     #[command(flatten)]
     pub tolerance: ToleranceArgs,
@@ -486,12 +538,20 @@ pub struct Eval {
     /// (default: the program's, when it is a snapshot)
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
-    /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output
+    /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output.
+    /// Several devices write a file each: out.0.npz, out.1.npz, ... for out.npz
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Expected results, out0, out1, ... or a snapshot's; exit code 4 when they differ
+    /// Expected results (of every device), out0, out1, ... or a snapshot's; exit code 4 when they
+    /// differ
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
+    /// Expected results of one device in the place of --expect, may be repeated
+    #[arg(long, value_name = "N=FILE")]
+    pub device_expect: Vec<DeviceFile>,
+    /// How many devices run it.
+    #[command(flatten)]
+    pub devices: DevicesArgs,
     /// How close results must be.
     #[command(flatten)]
     pub tolerance: ToleranceArgs,
@@ -548,6 +608,9 @@ pub struct Bench {
     /// Print how the time is spread over kernels, from runs of their own
     #[arg(long)]
     pub profile: bool,
+    /// How many devices run it.
+    #[command(flatten)]
+    pub devices: DevicesArgs,
     /// Runs before the timed ones
     #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = whole::<usize>(0, MOST_RUNS))]
     pub warm_up: usize,

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::cli::Context;
 use crate::cli::args::Bench;
 use crate::cli::comparing::read_arrays;
+use crate::cli::devices;
 use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::cli::exit::about;
@@ -93,7 +94,14 @@ pub fn bench(args: &Bench, context: &Context) -> Outcome {
     let session = Session::open(&bundle, &options).map_err(about(&name))?;
     let load_time = loading.elapsed();
     drop(bundle);
-    let mut bound = session.bind(&read_arrays(&args.input)?)?;
+    session
+        .check_devices(args.devices.replicas, args.devices.partitions)
+        .map_err(about(&name))?;
+    let own = ("--device-input", args.devices.device_input.as_slice());
+    let topology = session.topology();
+    let common = || read_arrays(&args.input);
+    let inputs = devices::read(topology, common, own, |files| session.read_inputs(files))?;
+    let mut bound = session.bind_each(inputs)?;
     for _ in 0..args.warm_up {
         bound.execute().map_err(about(&name))?;
     }

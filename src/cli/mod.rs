@@ -9,6 +9,8 @@ mod bisect;
 mod comparing;
 #[cfg(feature = "loader")]
 mod counts;
+#[cfg(any(feature = "loader", feature = "reference"))]
+mod devices;
 mod exit;
 mod files;
 mod programs;

@@ -308,6 +308,27 @@ pub struct Verdict {
     pub text: String,
 }
 
+/// Compares the results of each device with those expected of it.
+///
+/// # Errors
+/// `XA8005` when shapes differ.
+pub fn judge_each(
+    results: &[Vec<ArrayLiteral>],
+    expected: &[Vec<ArrayLiteral>],
+    tolerance: &Tolerance,
+) -> Result<Vec<Verdict>> {
+    let mut verdicts = Vec::new();
+    for (device, (got, wanted)) in results.iter().zip(expected).enumerate() {
+        for mut verdict in judge(got, wanted, tolerance)? {
+            if results.len() > 1 {
+                verdict.name = format!("device {device}: {}", verdict.name);
+            }
+            verdicts.push(verdict);
+        }
+    }
+    Ok(verdicts)
+}
+
 /// Compares results with expected ones.
 ///
 /// # Errors

@@ -80,7 +80,7 @@ pub fn bisect(program: &[u8], request: &BisectRequest) -> Result<Finding> {
         let shapes = array_leaves(evaluation.parameters());
         arrays::read(&request.inputs, "in", &shapes)?
     };
-    let wanted = evaluation.run_leaves(inputs.clone())?;
+    let wanted = evaluation.run_alike(inputs.clone())?;
     let search = Search {
         program,
         request,
@@ -140,7 +140,8 @@ struct Search<'a> {
     program: &'a [u8],
     request: &'a BisectRequest,
     inputs: Vec<ArrayLiteral>,
-    wanted: Vec<ArrayLiteral>,
+    /// Of each device.
+    wanted: Vec<Vec<ArrayLiteral>>,
 }
 
 impl Search<'_> {
@@ -157,15 +158,15 @@ impl Search<'_> {
             };
             let bundle = bundle::read(&bytes)?;
             let session = Session::of(&bundle, &self.request.load)?;
-            self.difference(&session.run_leaves(self.inputs.clone())?)
+            self.difference(&session.run_alike(self.inputs.clone())?)
         };
         let difference = run().unwrap_or_else(|refused: Box<_>| Some(refused.to_string()));
         Attempt { made, difference }
     }
 
     /// How results differ from those wanted.
-    fn difference(&self, got: &[ArrayLiteral]) -> Result<Option<String>> {
-        let verdicts = arrays::judge(got, &self.wanted, &self.request.tolerance)?;
+    fn difference(&self, got: &[Vec<ArrayLiteral>]) -> Result<Option<String>> {
+        let verdicts = arrays::judge_each(got, &self.wanted, &self.request.tolerance)?;
         let bad = verdicts.into_iter().find(|verdict| !verdict.passed);
         Ok(bad.map(|verdict| format!("{}: {}", verdict.name, verdict.text)))
     }
@@ -187,7 +188,9 @@ impl Search<'_> {
     }
 
     fn module(&self) -> Result<Module> {
-        Ok(front::import(self.program, &self.request.compile.input)?.module)
+        let mut module = front::import(self.program, &self.request.compile.input)?.module;
+        compile::settle_devices(&mut module, &self.request.compile)?;
+        Ok(module)
     }
 
     /// The first pass, without optional rewrites, after which the evaluator gives something else.
@@ -228,7 +231,7 @@ impl PassObserver for Watch<'_> {
         }
         let evaluation = self.evaluation.of_rewritten(module, self.is_physical);
         // What the evaluator lacks, such as calls of library functions, tells nothing.
-        let Ok(got) = evaluation.run_leaves(self.search.inputs.clone()) else {
+        let Ok(got) = evaluation.run_alike(self.search.inputs.clone()) else {
             return;
         };
         if !matches!(self.search.difference(&got), Ok(None)) {

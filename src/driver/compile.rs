@@ -11,6 +11,7 @@ use crate::base::codes;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::bundle;
+use crate::collective::Topology;
 pub use crate::driver::dump::DumpForm;
 use crate::driver::dump::Dumper;
 use crate::driver::dump::Passes;
@@ -102,10 +103,10 @@ pub struct CompileOptions {
     pub target: Target,
     /// What is said of the program beside its bytes.
     pub input: InputOptions,
-    /// Replicas to record.
-    pub replicas: u32,
-    /// Partitions to record.
-    pub partitions: u32,
+    /// Replicas that run the program; as many as it says when there is no number.
+    pub replicas: Option<u32>,
+    /// Partitions of each replica, as above.
+    pub partitions: Option<u32>,
     /// Whether to put jaxlib's envelope around the bundle, as its Python API wants.
     pub envelope: bool,
     /// Threads; the bundle does not depend on them.
@@ -128,8 +129,8 @@ impl CompileOptions {
         Self {
             target,
             input: InputOptions::default(),
-            replicas: 1,
-            partitions: 1,
+            replicas: None,
+            partitions: None,
             envelope: false,
             jobs: default_jobs(),
             assembler: Assembler::None,
@@ -222,15 +223,33 @@ pub fn compile(
     Ok(compiled)
 }
 
+/// Writes into the module how many devices run it, and checks that its collectives fit them.
+///
+/// # Errors
+/// `XA2001` when a collective does not fit, `XA3001` when there are too many devices.
+pub(super) fn settle_devices(module: &mut Module, options: &CompileOptions) -> Result<()> {
+    let config = &mut module.config;
+    let chosen = |asked: Option<u32>, own: i64| asked.map_or(own, i64::from);
+    let replicas = chosen(options.replicas, config.replica_count);
+    let partitions = chosen(options.partitions, config.num_partitions);
+    let topology = Topology::new(replicas, partitions);
+    let topology =
+        topology.map_err(|why| Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, why))?;
+    config.replica_count = i64::from(topology.replicas);
+    config.num_partitions = i64::from(topology.partitions);
+    hlo::verify::check_devices(module, topology)
+}
+
 /// Compiles a module that has been read and verified to a program that is not yet a bundle.
 ///
 /// # Errors
 /// The diagnostic of the room that refuses it.
 pub fn build(
-    module: Module,
+    mut module: Module,
     options: &CompileOptions,
     observer: &mut dyn Observer,
 ) -> Result<Compiled> {
+    settle_devices(&mut module, options)?;
     let last = Step::from_name(options.stop_after.as_deref())?;
     let target = &options.target;
     let mut compiled = Compiled::default();
@@ -424,8 +443,8 @@ fn assemble(
             Some(_) => wire::hlo::encode_module_for_caller(&module),
             None => wire::hlo::encode_module_with_config(&module),
         },
-        replicas: options.replicas.max(1),
-        partitions: options.partitions.max(1),
+        replicas: u32::try_from(module.config.replica_count).unwrap_or(1),
+        partitions: u32::try_from(module.config.num_partitions).unwrap_or(1),
     };
     if target.gpu().is_some() && !executable.constants.is_empty() {
         executable

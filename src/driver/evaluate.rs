@@ -5,9 +5,11 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::bundle;
 use crate::bundle::Bundle;
+use crate::collective::Topology;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::array_leaves;
+use crate::driver::devices;
 use crate::driver::input::InputOptions;
 use crate::eval;
 use crate::front;
@@ -34,6 +36,8 @@ pub struct Evaluation {
     /// bytes, yet may have other dimensions: the compiler turns layouts into orders of dimensions.
     /// In a program that is yet to be compiled they have the caller's dimensions and values.
     is_compiled: bool,
+    /// The devices it runs on.
+    topology: Topology,
 }
 
 impl Evaluation {
@@ -51,6 +55,7 @@ impl Evaluation {
         hlo::verify::check(&module)?;
         Ok(Self {
             caller: module.entry_layout(),
+            topology: module_topology(&module)?,
             module,
             notes,
             is_compiled: false,
@@ -71,7 +76,26 @@ impl Evaluation {
             module,
             notes: Vec::new(),
             is_compiled: true,
+            topology: bundle.executable.topology()?,
         })
+    }
+
+    /// The devices it runs on: those the program was written for, unless somebody chose others.
+    pub fn topology(&self) -> Topology {
+        self.topology
+    }
+
+    /// Chooses how many devices run it; a bundle's number is fixed.
+    ///
+    /// # Errors
+    /// `XA8001` when a bundle is for other numbers, or there would be too many devices.
+    pub fn choose(&mut self, replicas: Option<u32>, partitions: Option<u32>) -> Result<()> {
+        let chosen = devices::chosen(self.topology, replicas, partitions)?;
+        if self.is_compiled {
+            devices::check(self.topology, chosen)?;
+        }
+        self.topology = chosen;
+        Ok(())
     }
 
     /// A module that passes have made of this one's. From some pass on its parameters and results
@@ -83,6 +107,7 @@ impl Evaluation {
             caller: self.caller.clone(),
             notes: Vec::new(),
             is_compiled: is_physical,
+            topology: self.topology,
         }
     }
 
@@ -96,34 +121,47 @@ impl Evaluation {
         &self.notes
     }
 
-    /// Evaluates on these files' arrays; gives the array leaves of the result.
+    /// Reads the array leaves of all parameters.
     ///
     /// # Errors
-    /// `XA8001` and `XA8002` for inputs, `XA8007` for what the evaluator lacks.
-    pub fn run(&self, inputs: &[ArrayFile]) -> Result<Vec<ArrayLiteral>> {
-        let shapes = array_leaves(&self.caller.parameters);
-        let leaves = arrays::read(inputs, "in", &shapes)?;
-        self.run_leaves(leaves)
+    /// `XA8001` and `XA8002`.
+    pub fn read_inputs(&self, files: &[ArrayFile]) -> Result<Vec<ArrayLiteral>> {
+        arrays::read(files, "in", &array_leaves(&self.caller.parameters))
     }
 
-    /// Evaluates on the array leaves of all parameters; both they and the results are as the caller
-    /// sees them.
+    /// As [`Evaluation::run_each`], with the same inputs for all devices.
     ///
     /// # Errors
-    /// `XA8007` for what the evaluator lacks.
-    pub fn run_leaves(&self, leaves: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
+    /// As [`Evaluation::run_each`].
+    pub fn run_alike(&self, leaves: Vec<ArrayLiteral>) -> Result<Vec<Vec<ArrayLiteral>>> {
+        self.run_each(vec![leaves; self.topology.devices()])
+    }
+
+    /// Evaluates on the array leaves of all parameters, for each device; both they and the results are
+    /// as the caller sees them.
+    ///
+    /// # Errors
+    /// `XA2001` when a collective does not fit the devices, `XA8004` when one waits for ever, `XA8007`
+    /// for what the evaluator lacks.
+    pub fn run_each(&self, leaves: Vec<Vec<ArrayLiteral>>) -> Result<Vec<Vec<ArrayLiteral>>> {
         let inside = self.module.program_shape(self.module.entry);
-        let leaves = self.reinterpret(
-            leaves,
-            &array_leaves(&self.caller.parameters),
-            &array_leaves(&inside.parameters),
-        )?;
-        let arguments = arrays::arguments(&inside.parameters, leaves);
-        let result = eval::evaluate(&self.module, &arguments)?;
-        let mut out = Vec::new();
-        flatten(result, &mut out);
-        let (from, to) = ([&inside.result], [&self.caller.result]);
-        self.reinterpret(out, &array_leaves(from), &array_leaves(to))
+        let arguments = leaves.into_iter().map(|leaves| {
+            let leaves = self.reinterpret(
+                leaves,
+                &array_leaves(&self.caller.parameters),
+                &array_leaves(&inside.parameters),
+            )?;
+            Ok(arrays::arguments(&inside.parameters, leaves))
+        });
+        let arguments: Vec<Vec<Literal>> = arguments.collect::<Result<_>>()?;
+        let results = eval::evaluate_on(&self.module, self.topology, &arguments)?;
+        let results = results.into_iter().map(|result| {
+            let mut out = Vec::new();
+            flatten(result, &mut out);
+            let (from, to) = ([&inside.result], [&self.caller.result]);
+            self.reinterpret(out, &array_leaves(from), &array_leaves(to))
+        });
+        results.collect()
     }
 
     /// The values under `to` that are `values` under `from`.
@@ -172,6 +210,13 @@ impl Evaluation {
         let shapes = array_leaves([&self.caller.result]);
         arrays::read(std::slice::from_ref(file), "out", &shapes)
     }
+}
+
+/// The devices a module was written for.
+fn module_topology(module: &Module) -> Result<Topology> {
+    let config = &module.config;
+    let found = Topology::new(config.replica_count, config.num_partitions);
+    found.map_err(|why| Diagnostic::unsupported(codes::INPUT_LIMIT, why))
 }
 
 fn flatten(value: Literal, out: &mut Vec<ArrayLiteral>) {

@@ -31,8 +31,8 @@ pub fn probe() -> HostInfo {
 /// # Errors
 /// `XA8006` when there is no such GPU.
 #[cfg(feature = "simulator")]
-pub fn simulated(target: Option<String>, counts: bool) -> Result<HostInfo> {
-    let api = crate::runtime::loaded::simulated(target, counts)?;
+pub fn simulated(target: Option<String>, devices: usize, counts: bool) -> Result<HostInfo> {
+    let api = crate::runtime::loaded::simulated(target, devices, counts)?;
     Ok(crate::runtime::cuda::host::add_devices(
         HostInfo::default(),
         api,
@@ -40,7 +40,7 @@ pub fn simulated(target: Option<String>, counts: bool) -> Result<HostInfo> {
 }
 
 #[cfg(all(feature = "loader", not(feature = "simulator")))]
-pub fn simulated(_: Option<String>, _: bool) -> Result<HostInfo> {
+pub fn simulated(_: Option<String>, _: usize, _: bool) -> Result<HostInfo> {
     Err(crate::runtime::loaded::no_simulator())
 }
 

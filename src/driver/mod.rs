@@ -5,6 +5,8 @@ pub mod arrays;
 pub mod bisect;
 #[cfg(feature = "compiler")]
 pub mod compile;
+#[cfg(any(feature = "loader", feature = "reference"))]
+pub mod devices;
 #[cfg(feature = "compiler")]
 mod dump;
 pub mod emitted;

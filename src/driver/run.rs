@@ -6,6 +6,8 @@ use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::devices;
+use crate::driver::devices::Topology;
 use crate::driver::host;
 use crate::driver::targets;
 use crate::executable::TargetNeeds;
@@ -56,30 +58,35 @@ impl Session {
         self.loaded.threads()
     }
 
-    /// Gives the program memory and the arrays of these files.
-    ///
-    /// # Errors
-    /// `XA8001` and `XA8002` when the files do not fit the program.
-    pub fn bind(&self, inputs: &[ArrayFile]) -> Result<Bound<'_>> {
-        let program = &self.loaded.signature().program;
-        let shapes = arrays::array_leaves(&program.parameters);
-        self.loaded.bind(arrays::read(inputs, "in", &shapes)?)
+    /// The devices that run it.
+    pub fn topology(&self) -> Topology {
+        self.loaded.topology()
     }
 
-    /// Gives the program memory and the array leaves of all parameters.
+    /// Whether the program runs on as many devices as the caller asks for.
+    ///
+    /// # Errors
+    /// `XA8001` when it does not.
+    pub fn check_devices(&self, replicas: Option<u32>, partitions: Option<u32>) -> Result<()> {
+        let own = self.topology();
+        devices::check(own, devices::chosen(own, replicas, partitions)?)
+    }
+
+    /// Gives each device memory and the array leaves of all parameters.
     ///
     /// # Errors
     /// `XA8001` when they do not fit.
-    pub fn bind_leaves(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
+    pub fn bind_each(&self, inputs: Vec<Vec<ArrayLiteral>>) -> Result<Bound<'_>> {
         self.loaded.bind(inputs)
     }
 
-    /// Runs once on the array leaves of all parameters; gives the array leaves of the result.
+    /// Runs once on the array leaves of all parameters, the same for all devices; gives the array
+    /// leaves of the result of each.
     ///
     /// # Errors
     /// `XA8001` when they do not fit, `XA8004` when the program fails.
-    pub fn run_leaves(&self, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
-        let mut bound = self.bind_leaves(inputs)?;
+    pub fn run_alike(&self, inputs: Vec<ArrayLiteral>) -> Result<Vec<Vec<ArrayLiteral>>> {
+        let mut bound = self.bind_each(vec![inputs; self.topology().devices()])?;
         bound.execute()?;
         bound.outputs()
     }
@@ -124,7 +131,8 @@ pub fn judge(bundle: &Bundle, options: &LoadOptions) -> Result<(LoadOptions, Vec
             Some(name) => Some(targets::gpu_named(name)?),
             None => targets::of_capability(*major, *minor)?,
         };
-        let host = host::simulated(name.clone(), options.counts)?;
+        let devices = bundle.executable.topology()?.devices();
+        let host = host::simulated(name.clone(), devices, options.counts)?;
         return Ok((options, host::check(bundle, &host)));
     }
     let host = host::probe();

@@ -126,12 +126,12 @@ fn compare(
         None => Session::of(bundle, &request.load)?,
     };
     let inputs = session.read_inputs(&request.inputs)?;
-    let got = session.run_leaves(inputs.clone())?;
+    let got = session.run_alike(inputs.clone())?;
     let wanted = match &request.expected {
-        Some(file) => session.read_expected(file)?,
+        Some(file) => vec![session.read_expected(file)?; got.len()],
         None => evaluate(bundle, inputs)?,
     };
-    report.verdicts = arrays::judge(&got, &wanted, &request.tolerance)?;
+    report.verdicts = arrays::judge_each(&got, &wanted, &request.tolerance)?;
     let judge = if request.expected.is_some() {
         "the expected results"
     } else {
@@ -154,12 +154,12 @@ fn compare(_: &Bundle, _: Option<Prepared>, _: &VerifyRequest, _: &mut VerifyRep
 }
 
 #[cfg(all(feature = "loader", feature = "reference"))]
-fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
-    crate::driver::evaluate::Evaluation::of_bundle(bundle)?.run_leaves(inputs)
+fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<Vec<ArrayLiteral>>> {
+    crate::driver::evaluate::Evaluation::of_bundle(bundle)?.run_alike(inputs)
 }
 
 #[cfg(all(feature = "loader", not(feature = "reference")))]
-fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Vec<ArrayLiteral>> {
+fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Vec<Vec<ArrayLiteral>>> {
     let message = "this program was built without the reference evaluator";
     Err(
         Diagnostic::unsupported(crate::base::codes::EVAL_UNSUPPORTED, message)

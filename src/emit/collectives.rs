@@ -1,5 +1,7 @@
 //! Collectives that the runtime's communicator runs.
 
+use crate::collective::GroupMode;
+use crate::collective::Topology;
 use crate::executable::CollectiveThunk;
 use crate::executable::CollectiveThunkKind;
 use crate::executable::ShapedSlice;
@@ -10,104 +12,106 @@ use crate::hlo::CollectiveKind;
 use crate::hlo::CompId;
 use crate::hlo::Module;
 use crate::hlo::Op;
-use crate::hlo::ReplicaGroups;
-use crate::shape::PrimitiveType;
+use crate::hlo::verify;
+use crate::target::Platform;
 
-/// The thunk of a collective; none when there is no such thunk.
+/// The thunk of a collective; none when there is no such thunk. `number` is its place among the
+/// program's collectives, which pairs it across devices when it has no channel.
 pub fn thunk(
     module: &Module,
     kind: &CollectiveKind,
     collective: &Collective,
-    sources: Vec<ShapedSlice>,
-    destinations: Vec<ShapedSlice>,
+    (number, platform): (i64, Platform),
+    (sources, destinations): (Vec<ShapedSlice>, Vec<ShapedSlice>),
 ) -> Option<ThunkKind> {
+    let mode = verify::group_mode(kind, collective).ok()?;
+    let mut replica_groups = verify::listed_groups(&collective.replica_groups).ok()?;
     let kind = match kind {
-        CollectiveKind::AllGather { .. } => CollectiveThunkKind::AllGather,
+        CollectiveKind::AllGather { dim: 0 } => CollectiveThunkKind::AllGather,
         CollectiveKind::AllReduce { body } => CollectiveThunkKind::AllReduce {
             reduction: reduction(module, *body)?.to_owned(),
         },
-        CollectiveKind::ReduceScatter { body, .. } => CollectiveThunkKind::ReduceScatter {
+        CollectiveKind::ReduceScatter { dim: 0, body } => CollectiveThunkKind::ReduceScatter {
             reduction: reduction(module, *body)?.to_owned(),
         },
-        CollectiveKind::AllToAll { .. } => CollectiveThunkKind::AllToAll,
+        CollectiveKind::AllToAll { dim: None } => CollectiveThunkKind::AllToAll,
+        // The CPU runtime has no message for it; its permutes send to several targets.
+        CollectiveKind::CollectiveBroadcast if platform == Platform::Cpu => {
+            let config = &module.config;
+            let topology = Topology::new(config.replica_count, config.num_partitions).ok()?;
+            let pairs = broadcast_pairs(mode, topology, &replica_groups);
+            replica_groups.clear();
+            CollectiveThunkKind::CollectivePermute { pairs }
+        }
         CollectiveKind::CollectiveBroadcast => CollectiveThunkKind::CollectiveBroadcast,
         CollectiveKind::CollectivePermute { pairs, .. } => CollectiveThunkKind::CollectivePermute {
             pairs: pairs.clone(),
         },
-        CollectiveKind::AllGatherStart { .. }
+        CollectiveKind::AllGather { .. }
+        | CollectiveKind::ReduceScatter { .. }
+        | CollectiveKind::AllToAll { .. }
+        | CollectiveKind::AllGatherStart { .. }
         | CollectiveKind::AllReduceStart { .. }
         | CollectiveKind::RaggedAllToAll
         | CollectiveKind::CollectivePermuteStart { .. } => return None,
     };
-    let replica_groups = match &collective.replica_groups {
-        ReplicaGroups::List(groups) => groups.clone(),
-        ReplicaGroups::Iota {
-            dims,
-            reshape,
-            transpose,
-        } => iota_groups(dims, reshape, transpose)?,
-        ReplicaGroups::Text(_) => return None,
-    };
     Some(ThunkKind::Collective(Box::new(CollectiveThunk {
         kind,
-        op_id: collective.channel_id.unwrap_or(0),
-        has_channel_id: collective.channel_id.is_some(),
-        use_global_device_ids: Some(collective.use_global_device_ids),
+        op_id: match platform {
+            Platform::Cpu => collective.channel_id.unwrap_or(number),
+            // Nothing in a GPU bundle pairs them but their order.
+            Platform::Cuda => 0,
+        },
+        mode,
         replica_groups,
         sources,
         destinations,
     })))
 }
 
-/// The word for what a reduction's body does.
-fn reduction(module: &Module, body: CompId) -> Option<&'static str> {
-    let root = module.root(body);
-    let is_pred = root.shape.as_array()?.ty == PrimitiveType::Pred;
-    match root.op {
-        Op::Binary(BinaryOp::Add) => Some("sum"),
-        Op::Binary(BinaryOp::Multiply) => Some("prod"),
-        Op::Binary(BinaryOp::Minimum) => Some("min"),
-        Op::Binary(BinaryOp::Maximum) => Some("max"),
-        Op::Binary(BinaryOp::And) if is_pred => Some("min"),
-        Op::Binary(BinaryOp::Or) if is_pred => Some("max"),
-        _ => None,
-    }
+/// From the first of each group to all of it.
+fn broadcast_pairs(mode: GroupMode, topology: Topology, groups: &[Vec<i64>]) -> Vec<(i64, i64)> {
+    let everyone: Vec<i64>;
+    let groups = match groups {
+        [] => {
+            let ids = (0..topology.devices()).map(|device| mode.id_of(topology, device));
+            let ids: std::collections::BTreeSet<i64> = ids.collect();
+            everyone = ids.into_iter().collect();
+            std::slice::from_ref(&everyone)
+        }
+        groups => groups,
+    };
+    let pairs = groups.iter().flat_map(|group| {
+        let first = group.first().copied();
+        let pairs = group.iter().map(move |&target| Some((first?, target)));
+        pairs.flatten()
+    });
+    pairs.collect()
 }
 
-/// Groups written as an iota that is reshaped, transposed and cut.
-fn iota_groups(dims: &[i64], reshape: &[i64], transpose: &[i64]) -> Option<Vec<Vec<i64>>> {
-    let sizes: Vec<usize> = reshape
-        .iter()
-        .map(|&d| usize::try_from(d).ok())
-        .collect::<Option<_>>()?;
-    let order: Vec<usize> = transpose
-        .iter()
-        .map(|&d| usize::try_from(d).ok())
-        .collect::<Option<_>>()?;
-    let order = if order.is_empty() {
-        (0..sizes.len()).collect()
-    } else {
-        order
+/// The word for what a reduction's body does, when it is a plain function of its two arguments that
+/// the runtime knows.
+pub fn reduction(module: &Module, body: CompId) -> Option<&'static str> {
+    let comp = module.comp(body);
+    let root = module.root(body);
+    let [a, b] = root.operands[..] else {
+        return None;
     };
-    if !crate::shape::index::is_permutation(&order) || order.len() != sizes.len() {
+    let is_argument = |id| comp.params.contains(&id);
+    let ty = root.shape.as_array()?.ty;
+    if a == b || !is_argument(a) || !is_argument(b) {
         return None;
     }
-    let permuted: Vec<usize> = order.iter().map(|&d| sizes[d]).collect();
-    let mut flat = Vec::new();
-    crate::shape::index::for_each_index(&permuted, |index| {
-        let mut original = vec![0; sizes.len()];
-        for (i, &d) in order.iter().enumerate() {
-            original[d] = index[i];
-        }
-        let linear = original
-            .iter()
-            .zip(&sizes)
-            .fold(0, |sum, (&i, &n)| sum * n + i);
-        flat.push(linear as i64);
-    });
-    let size = dims.get(1).and_then(|&s| usize::try_from(s).ok())?;
-    if size == 0 {
-        return None;
+    use crate::shape::ElementKind as Kind;
+    match (&root.op, ty.kind()) {
+        (Op::Binary(BinaryOp::And), Kind::Pred) => Some("min"),
+        (Op::Binary(BinaryOp::Or), Kind::Pred) => Some("max"),
+        (Op::Binary(BinaryOp::Add | BinaryOp::Multiply), Kind::Pred) => None,
+        (Op::Binary(BinaryOp::Add), _) => Some("sum"),
+        (Op::Binary(BinaryOp::Multiply), _) => Some("prod"),
+        (Op::Binary(BinaryOp::Minimum | BinaryOp::Maximum), Kind::Complex) => None,
+        (Op::Binary(BinaryOp::Minimum), _) => Some("min"),
+        (Op::Binary(BinaryOp::Maximum), _) => Some("max"),
+        _ => None,
     }
-    Some(flat.chunks(size).map(<[i64]>::to_vec).collect())
 }

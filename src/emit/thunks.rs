@@ -55,6 +55,8 @@ pub struct ThunkBuilder<'a> {
     target: &'a Target,
     emitted: BTreeMap<InstrId, Emitted>,
     kernels: &'a mut KernelTable,
+    /// How many there are so far.
+    collectives: i64,
 }
 
 impl<'a> ThunkBuilder<'a> {
@@ -73,6 +75,7 @@ impl<'a> ThunkBuilder<'a> {
             target,
             emitted,
             kernels,
+            collectives: 0,
         }
     }
 
@@ -139,7 +142,10 @@ impl<'a> ThunkBuilder<'a> {
                     sources.extend(leaf_slices(module, self.assignment, operand)?);
                 }
                 let destinations = leaf_slices(module, self.assignment, id)?;
-                let kind = collectives::thunk(module, kind, collective, sources, destinations);
+                self.collectives += 1;
+                let at = (self.collectives, self.target.platform());
+                let kind =
+                    collectives::thunk(module, kind, collective, at, (sources, destinations));
                 let kind = kind.ok_or_else(|| self.unsupported(id))?;
                 out.push(thunk(instr, kind));
             }

@@ -2,11 +2,16 @@
 
 use crate::base::ByteSize;
 use crate::base::Diagnostic;
+use crate::base::Id;
 use crate::base::IdMap;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::collective::Communicator;
+use crate::collective::Topology;
 use crate::eval::bits;
+use crate::eval::collective;
+use crate::eval::collective::Brought;
 use crate::eval::conv;
 use crate::eval::custom_call;
 use crate::eval::dot;
@@ -22,13 +27,13 @@ use crate::eval::rng;
 use crate::eval::scalar_body::ScalarBody;
 use crate::eval::sort;
 use crate::eval::window;
-use crate::hlo::CollectiveKind;
 use crate::hlo::CompId;
 use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::hlo::infer::agree;
+use crate::hlo::verify;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::literal::number::Number;
@@ -42,12 +47,42 @@ const MAX_BYTES: usize = 4 << 30;
 /// Deepest nesting of called computations.
 const MAX_DEPTH: usize = 128;
 
-/// Runs a module on these inputs, one for each entry parameter. Arrays with dynamic dimensions are
-/// given, and come back, as static ones of their real sizes.
+/// Runs a module alone on these inputs, one for each entry parameter. Arrays with dynamic dimensions
+/// are given, and come back, as static ones of their real sizes.
 ///
 /// # Errors
-/// `EVAL_UNSUPPORTED` for an op without a meaning here, `INPUT_MISMATCH` when an input does not fit.
+/// `EVAL_UNSUPPORTED` for an op without a meaning here, `INPUT_MISMATCH` when an input does not fit,
+/// `OP_CONSTRAINT` when a collective needs other devices.
 pub fn evaluate(module: &Module, inputs: &[Literal]) -> Result<Literal> {
+    check_inputs(module, inputs)?;
+    verify::check_devices(module, Topology::ONE)?;
+    Evaluator::new(module, &Communicator::new(Topology::ONE), 0).whole(inputs)
+}
+
+/// Runs a module on several devices at once: `inputs` has those of each device, and the results are
+/// those of each device.
+///
+/// # Errors
+/// As [`evaluate`]; `RUN` when a device waits for one that cannot come.
+pub fn evaluate_on(
+    module: &Module,
+    topology: Topology,
+    inputs: &[Vec<Literal>],
+) -> Result<Vec<Literal>> {
+    if inputs.len() != topology.devices() {
+        let (got, want) = (inputs.len(), topology.devices());
+        let message = format!("inputs for {got} devices were given, and there are {want}");
+        return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+    }
+    for inputs in inputs {
+        check_inputs(module, inputs)?;
+    }
+    verify::check_devices(module, topology)?;
+    let communicator = Communicator::new(topology);
+    communicator.run(|device| Evaluator::new(module, &communicator, device).whole(&inputs[device]))
+}
+
+fn check_inputs(module: &Module, inputs: &[Literal]) -> Result<()> {
     let entry = module.entry_comp();
     if inputs.len() != entry.params.len() {
         let (got, want) = (inputs.len(), entry.params.len());
@@ -60,18 +95,17 @@ pub fn evaluate(module: &Module, inputs: &[Literal]) -> Result<Literal> {
             return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
         }
     }
-    let pairs = inputs.iter().zip(&entry.params);
-    let inputs: Vec<Literal> = pairs
-        .map(|(input, &param)| dynamic::inside(input, module.shape(param)))
-        .collect();
-    let mut evaluator = Evaluator::new(module);
-    let result = evaluator.call(module.entry, &inputs)?;
-    Ok(dynamic::outside(result, module.shape(entry.root)))
+    Ok(())
 }
 
 /// The state of one run.
 pub(super) struct Evaluator<'m> {
     pub(super) module: &'m Module,
+    /// Where it meets the other devices.
+    pub(super) communicator: &'m Communicator<Brought>,
+    device: usize,
+    /// The instruction of the module that runs.
+    at: InstrId,
     /// Place of each instruction in its computation.
     place: IdMap<InstrId, u32>,
     depth: usize,
@@ -80,7 +114,7 @@ pub(super) struct Evaluator<'m> {
 }
 
 impl<'m> Evaluator<'m> {
-    fn new(module: &'m Module) -> Self {
+    fn new(module: &'m Module, communicator: &'m Communicator<Brought>, device: usize) -> Self {
         let mut place = IdMap::new();
         for comp in module.comps.values() {
             for (i, &id) in comp.instrs.iter().enumerate() {
@@ -89,10 +123,35 @@ impl<'m> Evaluator<'m> {
         }
         Self {
             module,
+            communicator,
+            device,
+            at: InstrId::from_index(0),
             place,
             depth: 0,
             rng: rng::FreeState::new(),
         }
+    }
+
+    /// Runs the entry computation on inputs as the caller has them.
+    fn whole(&mut self, inputs: &[Literal]) -> Result<Literal> {
+        let module = self.module;
+        let entry = module.entry_comp();
+        let pairs = inputs.iter().zip(&entry.params);
+        let inputs: Vec<Literal> = pairs
+            .map(|(input, &param)| dynamic::inside(input, module.shape(param)))
+            .collect();
+        let result = self.call(module.entry, &inputs)?;
+        Ok(dynamic::outside(result, module.shape(entry.root)))
+    }
+
+    /// The devices that run the module.
+    pub(super) fn topology(&self) -> Topology {
+        self.communicator.topology()
+    }
+
+    /// The number of this one.
+    pub(super) fn device(&self) -> usize {
+        self.device
     }
 
     /// Runs a computation.
@@ -125,6 +184,7 @@ impl<'m> Evaluator<'m> {
                     Diagnostic::internal(codes::INTERNAL, "an operand has no value")
                 })?);
             }
+            self.at = id;
             let value = self.instr(instr, operands, args).map_err(|d| {
                 d.or_at(|| Location::Instruction {
                     computation: computation.name.clone(),
@@ -270,22 +330,20 @@ impl<'m> Evaluator<'m> {
             Op::RngGetAndUpdateState { delta } => {
                 Ok(self.rng.get_and_update(*delta, array_shape(instr)?))
             }
-            Op::Collective { kind, .. } => self.single_participant(instr, kind, operands),
+            Op::ReplicaId => self.own_number(instr, self.topology().replica_of(self.device)),
+            Op::PartitionId => self.own_number(instr, self.topology().partition_of(self.device)),
+            Op::Collective { kind, collective } => {
+                let number = self.at.index() as i64;
+                collective::run(self, instr, number, kind, collective, &operands)
+            }
             Op::CustomCall(call) => match call.target.as_str() {
-                "Sharding"
-                | "LayoutConstraint"
-                | "annotate_device_placement"
-                | "SPMDFullToShardShape"
-                | "SPMDShardToFullShape"
-                | "MoveToHost"
-                | "MoveToDevice"
-                | "X64Combine"
-                    if operands.len() == 1 =>
-                {
-                    Ok(operands.remove(0))
-                }
-                target if target.starts_with("xla.sdy.") && operands.len() == 1 => {
-                    Ok(operands.remove(0))
+                target if is_annotation(target) && operands.len() == 1 => {
+                    let value = operands.remove(0);
+                    if value.shape().same_ignoring_layout(&instr.shape) {
+                        return Ok(value);
+                    }
+                    let what = "shards, which only XLA's partitioner cuts and joins";
+                    Err(unsupported(instr, what))
                 }
                 "TopK" => sort::top_k(instr, true, &operands),
                 _ => custom_call::run(instr, call, &operands),
@@ -344,49 +402,25 @@ impl<'m> Evaluator<'m> {
         self.call(branches[branch], &operands[branch + 1..=branch + 1])
     }
 
-    /// Collectives of a program that runs on one device.
-    fn single_participant(
-        &self,
-        instr: &Instr,
-        kind: &CollectiveKind,
-        mut operands: Vec<Literal>,
-    ) -> Result<Literal> {
-        let result = match kind {
-            CollectiveKind::RaggedAllToAll => operands.get(1).cloned(),
-            CollectiveKind::CollectivePermute { pairs, .. }
-            | CollectiveKind::CollectivePermuteStart { pairs, .. } => {
-                let value = operands.first().cloned();
-                if pairs.iter().any(|&(_, target)| target == 0) {
-                    value
-                } else {
-                    value
-                        .as_ref()
-                        .and_then(Literal::as_array)
-                        .map(|a| Literal::Array(ArrayLiteral::zeros(a.shape().clone())))
-                }
-            }
-            _ => None,
-        };
-        let result = match result {
-            Some(result) => result,
-            None if operands.len() == 1 => operands[0].clone(),
-            None => Literal::Tuple(operands.clone()),
-        };
-        if result.shape().same_ignoring_layout(&instr.shape) {
-            return Ok(result);
-        }
-        if let (Shape::Tuple(parts), Literal::Array(_)) = (&instr.shape, &result) {
-            if parts.len() == 1 {
-                return Ok(Literal::Tuple(vec![result]));
-            }
-            let input = operands.remove(0);
-            let zero = || Literal::Array(bits::scalar(PrimitiveType::U32, Number::Int(0)));
-            let mut value = vec![input, result];
-            value.resize_with(parts.len(), zero);
-            return Ok(Literal::Tuple(value));
-        }
-        Err(unsupported(instr, "more than one participant"))
+    fn own_number(&self, instr: &Instr, number: u32) -> Result<Literal> {
+        let number = Number::Int(i128::from(number));
+        Ok(Literal::Array(bits::scalar(array_shape(instr)?.ty, number)))
     }
+}
+
+/// Whether a custom call marks its operand for partitioners and placers, and gives it back.
+fn is_annotation(target: &str) -> bool {
+    matches!(
+        target,
+        "Sharding"
+            | "LayoutConstraint"
+            | "annotate_device_placement"
+            | "SPMDFullToShardShape"
+            | "SPMDShardToFullShape"
+            | "MoveToHost"
+            | "MoveToDevice"
+            | "X64Combine"
+    ) || target.starts_with("xla.sdy.")
 }
 
 /// `((operands), result, context...)`, the value of an `async-start`.
@@ -480,7 +514,6 @@ fn plain(instr: &Instr, operands: &[Literal]) -> Result<Literal> {
             feature_index,
         } => norm::inference(&inputs, f64::from(*epsilon), *feature_index),
         Op::Fft { kind, lengths } => fft::fft(shape, inputs[0], *kind, lengths),
-        Op::PartitionId | Op::ReplicaId => bits::scalar(shape.ty, Number::Int(0)),
         _ => return Err(unsupported(instr, "this op")),
     };
     Ok(Literal::Array(value))

@@ -5,9 +5,13 @@
 //! reductions) accumulate in f64 and round once. Transcendental functions come from a portable
 //! library, so results do not depend on the host.
 //!
+//! A program of several devices runs on as many threads, one evaluator each, which meet at every
+//! collective.
+//!
 //! It does not check modules; run the verifier first.
 
 mod bits;
+mod collective;
 mod complex;
 mod conv;
 mod custom_call;
@@ -27,6 +31,7 @@ mod sort;
 mod window;
 
 pub use interpret::evaluate;
+pub use interpret::evaluate_on;
 
 #[cfg(test)]
 mod tests {

@@ -60,7 +60,12 @@ impl Reducer {
 
     /// The accumulators before anything is combined.
     pub(super) fn start(&self, inits: &[&ArrayLiteral]) -> Vec<Number> {
-        rounded(inits, 0, &self.types)
+        self.start_at(inits, 0)
+    }
+
+    /// Accumulators that begin as the elements at a place.
+    pub(super) fn start_at(&self, arrays: &[&ArrayLiteral], at: usize) -> Vec<Number> {
+        rounded(arrays, at, &self.types)
     }
 
     /// The elements at a place.

@@ -1,6 +1,10 @@
 //! The compiled program.
 
 use crate::base::Arena;
+use crate::base::Diagnostic;
+use crate::base::Result;
+use crate::base::codes;
+use crate::collective::Topology;
 use crate::define_id;
 use crate::executable::AllocId;
 use crate::executable::Allocation;
@@ -141,4 +145,15 @@ pub struct Executable {
     pub replicas: u32,
     /// Partitions the program runs as.
     pub partitions: u32,
+}
+
+impl Executable {
+    /// The devices that run it.
+    ///
+    /// # Errors
+    /// `XA8003` when one process cannot have as many.
+    pub fn topology(&self) -> Result<Topology> {
+        let found = Topology::new(i64::from(self.replicas), i64::from(self.partitions));
+        found.map_err(|why| Diagnostic::unsupported(codes::LOAD, why))
+    }
 }

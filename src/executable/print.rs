@@ -108,8 +108,10 @@ fn thunk_text(thunk: &Thunk, kernel_name: &dyn Fn(KernelId) -> String) -> String
         ),
         ThunkKind::CustomCall(call) => custom_call_text(call),
         ThunkKind::Collective(collective) => format!(
-            "{:?}: {} -> {}",
+            "{:?} {} {:?}: {} -> {}",
             collective.kind,
+            collective.mode.name(),
+            collective.replica_groups,
             arrays(&collective.sources),
             arrays(&collective.destinations)
         ),

@@ -3,6 +3,7 @@
 //! The kinds are those of XLA's CPU and GPU runtimes that our programs, or the programs we read,
 //! are made of.
 
+use crate::collective::GroupMode;
 use crate::define_id;
 use crate::executable::Access;
 use crate::executable::BufferUse;
@@ -225,19 +226,44 @@ pub struct CustomCallThunk {
     pub is_tuple_result: Option<bool>,
 }
 
-/// The collective a thunk runs.
+/// The collective a thunk runs. Arrays are joined and cut along their outermost dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(
-    missing_docs,
-    reason = "each variant is the collective it is named for"
-)]
 pub enum CollectiveThunkKind {
+    /// Each device gets the operands of all, one after the other.
     AllGather,
-    AllReduce { reduction: String },
+    /// Each gets the operands of all, combined: `sum`, `prod`, `min` or `max`.
+    AllReduce {
+        /// How.
+        reduction: String,
+    },
+    /// Each gets from each the operand, or the part of the only operand, with its rank.
     AllToAll,
-    ReduceScatter { reduction: String },
-    CollectivePermute { pairs: Vec<(i64, i64)> },
+    /// Each gets its part of the operands of all, combined.
+    ReduceScatter {
+        /// How.
+        reduction: String,
+    },
+    /// Each target gets the operands of its source, the others zeros. Sources may have several targets.
+    CollectivePermute {
+        /// Source and target.
+        pairs: Vec<(i64, i64)>,
+    },
+    /// Each gets the operands of the first device of its group, devices in no group zeros.
     CollectiveBroadcast,
+}
+
+impl CollectiveThunkKind {
+    /// The kind in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::AllGather => "all-gather",
+            Self::AllReduce { .. } => "all-reduce",
+            Self::AllToAll => "all-to-all",
+            Self::ReduceScatter { .. } => "reduce-scatter",
+            Self::CollectivePermute { .. } => "collective-permute",
+            Self::CollectiveBroadcast => "collective-broadcast",
+        }
+    }
 }
 
 /// A collective among devices.
@@ -245,13 +271,11 @@ pub enum CollectiveThunkKind {
 pub struct CollectiveThunk {
     /// Which.
     pub kind: CollectiveThunkKind,
-    /// Channel or run id that pairs it across devices.
+    /// The channel, or where there is none another number, that pairs it across devices.
     pub op_id: i64,
-    /// Whether it has a channel.
-    pub has_channel_id: bool,
-    /// Whether groups hold global device ids.
-    pub use_global_device_ids: Option<bool>,
-    /// Groups.
+    /// What the numbers in groups and pairs are.
+    pub mode: GroupMode,
+    /// Groups; none at all are one of everyone.
     pub replica_groups: Vec<Vec<i64>>,
     /// Sources.
     pub sources: Vec<ShapedSlice>,

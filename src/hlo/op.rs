@@ -282,8 +282,6 @@ pub enum ReplicaGroups {
         /// Permutation applied to it.
         transpose: Vec<i64>,
     },
-    /// Any other form, kept as it was printed.
-    Text(String),
 }
 
 /// What collectives have in common.

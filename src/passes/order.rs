@@ -40,13 +40,14 @@ pub fn compile_order() -> Vec<Box<dyn Pass>> {
         Box::new(UniformReductions),
         // Wraps computations in calls, which are inlined next.
         Box::new(WidenElements),
+        // Maps reducers of its own over arrays, which are inlined next too.
+        Box::new(Collectives),
         // One computation a step sequence, each with one caller, so that rewrites see far.
         Box::new(Inline),
         Box::new(FlattenCallGraph),
         // Ops that later rooms do not know.
         Box::new(CustomCalls),
         Box::new(Structural),
-        Box::new(Collectives),
         Box::new(ExpandOps),
         Box::new(CheckLegal),
         // Simplify; loops give constants to their bodies, and barriers have held until here.

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
-use crate::executable::Executable;
 use crate::executable::Signature;
 use crate::executable::Slice;
 use crate::literal::ArrayLiteral;
@@ -75,19 +74,6 @@ pub fn pair_inputs(signature: &Signature, inputs: Vec<ArrayLiteral>) -> Result<I
         pairs.insert((number, index), (shape, input));
     }
     Ok(pairs)
-}
-
-/// Refuses programs of several devices.
-///
-/// # Errors
-/// `XA8003`.
-pub fn check_participants(executable: &Executable) -> Result<()> {
-    let participants = u64::from(executable.replicas) * u64::from(executable.partitions);
-    if participants == 1 {
-        return Ok(());
-    }
-    let message = format!("a program of {participants} devices, this loader runs one");
-    Err(Diagnostic::unsupported(codes::LOAD, message))
 }
 
 /// Fills with random bytes that are not all zero.

@@ -5,17 +5,23 @@
 use std::str::FromStr;
 #[cfg(feature = "cpu")]
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
 
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::collective::Communicator;
+use crate::collective::Topology;
 use crate::executable::Executable;
 use crate::executable::Signature;
 use crate::executable::TargetNeeds;
 use crate::executable::check;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
+use crate::runtime::binding::Unwatched;
 use crate::runtime::binding::Watch;
+use crate::runtime::collective::Member;
 #[cfg(feature = "cpu")]
 use crate::runtime::cpu;
 #[cfg(feature = "cuda")]
@@ -76,35 +82,35 @@ pub struct LoadOptions {
 }
 
 /// A loaded program.
-pub enum Loaded {
-    /// On this machine's processor.
-    #[cfg(feature = "cpu")]
-    Cpu(cpu::program::Program),
-    /// On a CUDA device.
-    #[cfg(feature = "cuda")]
-    Cuda(cuda::program::Program),
+pub struct Loaded {
+    topology: Topology,
+    code: Code,
 }
 
-/// A program with all its memory: ready to run any number of times.
-pub enum Bound<'p> {
+/// The program's code, where it runs.
+enum Code {
+    /// On this machine's processor, once for all devices.
+    #[cfg(feature = "cpu")]
+    Cpu(Box<cpu::program::Program>),
+    /// On CUDA devices, once on each.
+    #[cfg(feature = "cuda")]
+    Cuda(Vec<cuda::program::Program>),
+}
+
+/// A program with all its memory on all its devices: ready to run any number of times.
+pub struct Bound<'p> {
+    topology: Topology,
+    parts: Vec<Mutex<Part<'p>>>,
+}
+
+/// A program with its memory on one device.
+enum Part<'p> {
     /// On this machine's processor.
     #[cfg(feature = "cpu")]
     Cpu(cpu::program::Bound<'p>),
     /// On a CUDA device.
     #[cfg(feature = "cuda")]
     Cuda(cuda::program::Bound<'p>),
-}
-
-/// Does the same with whichever device it is.
-macro_rules! on_device {
-    ($value:expr, $kind:ident, $name:ident => $result:expr) => {
-        match $value {
-            #[cfg(feature = "cpu")]
-            $kind::Cpu($name) => $result,
-            #[cfg(feature = "cuda")]
-            $kind::Cuda($name) => $result,
-        }
-    };
 }
 
 impl Loaded {
@@ -124,26 +130,95 @@ impl Loaded {
             return Err(first);
         }
         check_device(&executable.needs, &options.device)?;
-        match (&executable.needs, &options.device) {
-            (TargetNeeds::Cpu { .. }, _) => Self::load_cpu(executable, options),
+        let topology = executable.topology()?;
+        let code = match (&executable.needs, &options.device) {
+            (TargetNeeds::Cpu { .. }, _) => Code::load_cpu(executable, options),
             (TargetNeeds::Cuda { .. }, DeviceChoice::Simulated(target)) => {
-                Self::load_simulated(executable, target.clone(), options)
+                Code::load_simulated(executable, target.clone(), options)
             }
             (TargetNeeds::Cuda { .. }, DeviceChoice::Cuda(ordinal)) => {
-                Self::load_cuda(executable, *ordinal, options)
+                Code::load_cuda(executable, *ordinal, options)
             }
             (TargetNeeds::Cuda { .. }, DeviceChoice::Fitting | DeviceChoice::Cpu) => {
-                Self::load_cuda(executable, 0, options)
+                Code::load_cuda(executable, 0, options)
             }
+        };
+        Ok(Self {
+            topology,
+            code: code?,
+        })
+    }
+
+    /// The devices that run it.
+    pub fn topology(&self) -> Topology {
+        self.topology
+    }
+
+    /// How it is called.
+    pub fn signature(&self) -> &Signature {
+        match &self.code {
+            #[cfg(feature = "cpu")]
+            Code::Cpu(program) => program.signature(),
+            #[cfg(feature = "cuda")]
+            Code::Cuda(programs) => programs[0].signature(),
         }
     }
 
+    /// Threads of this machine that work on a run.
+    pub fn threads(&self) -> usize {
+        match &self.code {
+            #[cfg(feature = "cpu")]
+            Code::Cpu(program) => program.threads(),
+            #[cfg(feature = "cuda")]
+            Code::Cuda(programs) => programs.len(),
+        }
+    }
+
+    /// Runs once, with the same inputs on all devices: the parameters, or their array leaves in order.
+    /// The results are the array leaves of the result in order, of the first device.
+    ///
+    /// # Errors
+    /// `XA8001` when the inputs do not fit, `XA8004` when the program fails.
+    pub fn run(&self, inputs: &[Literal]) -> Result<Vec<ArrayLiteral>> {
+        let mut bound = self.bind(vec![leaves(inputs); self.topology.devices()])?;
+        bound.execute()?;
+        Ok(bound.outputs()?.swap_remove(0))
+    }
+
+    /// Gives each device memory and inputs, the array leaves of all parameters, to be run many
+    /// times. Each input is given up as it is copied.
+    ///
+    /// # Errors
+    /// `XA8001` when the inputs do not fit, `XA8004` without memory.
+    pub fn bind(&self, inputs: Vec<Vec<ArrayLiteral>>) -> Result<Bound<'_>> {
+        let (got, want) = (inputs.len(), self.topology.devices());
+        if got != want {
+            let message = format!("inputs for {got} devices, and the program runs on {want}");
+            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+        }
+        let parts = inputs.into_iter().enumerate().map(|(device, inputs)| {
+            let part = match &self.code {
+                #[cfg(feature = "cpu")]
+                Code::Cpu(program) => Part::Cpu(program.bind(device, inputs)?),
+                #[cfg(feature = "cuda")]
+                Code::Cuda(programs) => Part::Cuda(programs[device].bind(device, inputs)?),
+            };
+            Ok(Mutex::new(part))
+        });
+        Ok(Bound {
+            topology: self.topology,
+            parts: parts.collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl Code {
     #[cfg(feature = "cpu")]
     fn load_cpu(executable: &Executable, options: &LoadOptions) -> Result<Self> {
         let threads = options.threads.unwrap_or_else(cpu::host::threads);
         let pool = Arc::new(cpu::pool::Pool::new(threads)?);
         let program = cpu::program::Program::load(executable, &options.custom_calls, pool)?;
-        Ok(Self::Cpu(program))
+        Ok(Self::Cpu(Box::new(program)))
     }
 
     #[cfg(not(feature = "cpu"))]
@@ -156,9 +231,7 @@ impl Loaded {
 
     #[cfg(feature = "cuda")]
     fn load_cuda(executable: &Executable, ordinal: u32, options: &LoadOptions) -> Result<Self> {
-        let device = cuda::Device::open(cuda::Api::driver()?, ordinal)?;
-        let program = cuda::program::Program::load(executable, &device, &options.custom_calls)?;
-        Ok(Self::Cuda(program))
+        Self::load_on(cuda::Api::driver()?, executable, ordinal, options)
     }
 
     #[cfg(not(feature = "cuda"))]
@@ -175,9 +248,9 @@ impl Loaded {
         target: Option<String>,
         options: &LoadOptions,
     ) -> Result<Self> {
-        let device = cuda::Device::open(simulated(target, options.counts)?, 0)?;
-        let program = cuda::program::Program::load(executable, &device, &options.custom_calls)?;
-        Ok(Self::Cuda(program))
+        let devices = executable.topology()?.devices();
+        let api = simulated(target, devices, options.counts)?;
+        Self::load_on(api, executable, 0, options)
     }
 
     #[cfg(not(feature = "simulator"))]
@@ -185,81 +258,119 @@ impl Loaded {
         Err(no_simulator())
     }
 
-    /// How it is called.
-    pub fn signature(&self) -> &Signature {
-        on_device!(self, Self, program => program.signature())
+    /// Loads on the devices from this one on, in turns when there are fewer than the program wants.
+    #[cfg(feature = "cuda")]
+    fn load_on(
+        api: &'static cuda::Api,
+        executable: &Executable,
+        first: u32,
+        options: &LoadOptions,
+    ) -> Result<Self> {
+        let wanted = executable.topology()?.devices();
+        let there = cuda::host::count(api).saturating_sub(first as usize).max(1);
+        let mut devices = Vec::new();
+        for number in 0..wanted.min(there) {
+            devices.push(cuda::Device::open(api, first + number as u32)?);
+        }
+        let programs = (0..wanted).map(|number| {
+            let device = &devices[number % devices.len()];
+            cuda::program::Program::load(executable, device, &options.custom_calls)
+        });
+        Ok(Self::Cuda(programs.collect::<Result<_>>()?))
     }
+}
 
-    /// Threads of this machine that work on a run.
-    pub fn threads(&self) -> usize {
+impl Part<'_> {
+    fn execute(&mut self, member: Member<'_>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
-            Self::Cpu(program) => program.threads(),
+            Self::Cpu(bound) => bound.execute(member, &mut Unwatched),
             #[cfg(feature = "cuda")]
-            Self::Cuda(_) => 1,
+            Self::Cuda(bound) => bound.execute(member),
         }
     }
 
-    /// Runs once. Inputs are the parameters, or their array leaves in order; the results are the
-    /// array leaves of the result in order.
-    ///
-    /// # Errors
-    /// `XA8001` when the inputs do not fit, `XA8004` when the program fails.
-    pub fn run(&self, inputs: &[Literal]) -> Result<Vec<ArrayLiteral>> {
-        let mut bound = self.bind(leaves(inputs))?;
-        bound.execute()?;
-        bound.outputs()
-    }
-
-    /// Gives the program memory and inputs, the array leaves of all parameters, to be run many
-    /// times. Each input is given up as it is copied.
-    ///
-    /// # Errors
-    /// `XA8001` when the inputs do not fit, `XA8004` without memory.
-    pub fn bind(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
+    fn execute_watched<W: Watch>(&mut self, member: Member<'_>, watch: &mut W) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
-            Self::Cpu(program) => program.bind(inputs).map(Bound::Cpu),
+            Self::Cpu(bound) => bound.execute(member, watch),
             #[cfg(feature = "cuda")]
-            Self::Cuda(program) => program.bind(inputs).map(Bound::Cuda),
+            Self::Cuda(bound) => bound.execute_watched(member, watch),
         }
     }
 }
 
 impl Bound<'_> {
-    /// Runs the program once. Donated parameters hold a result afterwards, which the next run reads.
+    /// Runs the program once on all devices. Donated parameters hold a result afterwards, which the
+    /// next run reads.
     ///
     /// # Errors
-    /// `XA8004` when the program fails.
+    /// `XA8004` when the program fails on a device, or a device waits for one that cannot come.
     pub fn execute(&mut self) -> Result<()> {
-        on_device!(self, Self, bound => bound.execute())
+        let communicator = Communicator::new(self.topology);
+        let parts = &self.parts;
+        let run = communicator.run(|device| {
+            let member = Member {
+                communicator: &communicator,
+                device,
+            };
+            lock(&parts[device]).execute(member)
+        });
+        run.map(drop)
     }
 
-    /// As [`Bound::execute`], with someone looking on.
+    /// As [`Bound::execute`], with someone looking on at the first device.
     ///
     /// # Errors
     /// As [`Bound::execute`].
-    pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
-        on_device!(self, Self, bound => bound.execute_watched(watch))
+    pub fn execute_watched<W: Watch + Send>(&mut self, watch: &mut W) -> Result<()> {
+        let communicator = Communicator::new(self.topology);
+        let parts = &self.parts;
+        let watch = Mutex::new(watch);
+        let run = communicator.run(|device| {
+            let member = Member {
+                communicator: &communicator,
+                device,
+            };
+            match device {
+                0 => lock(&parts[device]).execute_watched(member, *lock(&watch)),
+                _ => lock(&parts[device]).execute(member),
+            }
+        });
+        run.map(drop)
     }
 
-    /// What each launch of the last run counted, a JSON object for each, on a simulated device.
-    pub fn counts(&self) -> &[serde_json::Value] {
-        match self {
-            #[cfg(feature = "cpu")]
-            Self::Cpu(_) => &[],
-            #[cfg(feature = "cuda")]
-            Self::Cuda(bound) => bound.counts(),
+    /// What each launch of the last run counted, a JSON object for each, on simulated devices.
+    pub fn counts(&self) -> Vec<serde_json::Value> {
+        let mut counts = Vec::new();
+        for part in &self.parts {
+            match &*lock(part) {
+                #[cfg(feature = "cpu")]
+                Part::Cpu(_) => {}
+                #[cfg(feature = "cuda")]
+                Part::Cuda(bound) => counts.extend_from_slice(bound.counts()),
+            }
         }
+        counts
     }
 
-    /// The array leaves of the result.
+    /// The array leaves of the result, of each device.
     ///
     /// # Errors
     /// `XA8004` when a device does not give them.
-    pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
-        on_device!(self, Self, bound => bound.outputs())
+    pub fn outputs(&self) -> Result<Vec<Vec<ArrayLiteral>>> {
+        let outputs = self.parts.iter().map(|part| match &*lock(part) {
+            #[cfg(feature = "cpu")]
+            Part::Cpu(bound) => bound.outputs(),
+            #[cfg(feature = "cuda")]
+            Part::Cuda(bound) => bound.outputs(),
+        });
+        outputs.collect()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 
 /// Whether a program is for devices of that kind.
@@ -291,10 +402,14 @@ pub fn no_such_device(ordinal: u32, count: usize) -> Box<Diagnostic> {
 /// # Errors
 /// `XA8006` when there is no such target.
 #[cfg(feature = "simulator")]
-pub fn simulated(target: Option<String>, counts: bool) -> Result<&'static cuda::Api> {
+pub fn simulated(
+    target: Option<String>,
+    devices: usize,
+    counts: bool,
+) -> Result<&'static cuda::Api> {
     cuda::Api::simulator(&crate::simulator::driver::Request {
         target,
-        devices: None,
+        devices: (devices > 1).then_some(devices),
         stats: counts,
     })
 }

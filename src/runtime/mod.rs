@@ -2,6 +2,8 @@
 
 #[cfg(feature = "loader")]
 pub mod binding;
+#[cfg(feature = "loader")]
+pub mod collective;
 #[cfg(feature = "cpu")]
 pub mod cpu;
 #[cfg(feature = "cuda")]

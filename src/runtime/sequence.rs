@@ -1,11 +1,7 @@
 //! Sequences of thunks on any device. What holds other thunks is resolved and run the same way
 //! everywhere; everything else is the device's own.
 
-use crate::base::Diagnostic;
 use crate::base::Result;
-use crate::base::codes;
-use crate::executable::CollectiveThunk;
-use crate::executable::CollectiveThunkKind;
 use crate::executable::Slice;
 use crate::executable::Thunk;
 use crate::executable::ThunkKind;
@@ -183,42 +179,6 @@ fn select_branch(index: &[u8], branches: usize) -> usize {
     }
 }
 
-/// What a collective gives its only participant in the place of one operand.
-pub enum Gift {
-    /// The operand: from here to there.
-    Own(Slice, Slice),
-    /// Zeros, where a permutation sends nothing.
-    Zeros(Slice),
-}
-
-/// A collective of one participant, which hands each operand on.
-///
-/// # Errors
-/// `XA8003` when a result has another size than its operand.
-pub fn lone_collective(thunk: &CollectiveThunk) -> Result<Vec<Gift>> {
-    let receives = match &thunk.kind {
-        CollectiveThunkKind::CollectivePermute { pairs } => pairs.contains(&(0, 0)),
-        CollectiveThunkKind::AllGather
-        | CollectiveThunkKind::AllReduce { .. }
-        | CollectiveThunkKind::AllToAll
-        | CollectiveThunkKind::ReduceScatter { .. }
-        | CollectiveThunkKind::CollectiveBroadcast => true,
-    };
-    let pairs = thunk.sources.iter().zip(&thunk.destinations);
-    let gifts = pairs.map(|(source, destination)| {
-        let (from, to) = (source.slice, destination.slice);
-        if from.size != to.size {
-            let message = "a collective whose result differs in size from its operand";
-            return Err(Diagnostic::unsupported(codes::LOAD, message));
-        }
-        Ok(match receives {
-            true => Gift::Own(from, to),
-            false => Gift::Zeros(to),
-        })
-    });
-    gifts.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,33 +317,5 @@ mod tests {
         assert_eq!(branch(2i32.to_le_bytes(), 4, 4), 3);
         assert_eq!(branch(4i32.to_le_bytes(), 4, 4), 4);
         assert_eq!(branch((-1i32).to_le_bytes(), 4, 4), 4);
-    }
-
-    #[test]
-    fn a_lone_participant_is_given_its_own() {
-        use crate::executable::ShapedSlice;
-        use crate::shape::ArrayShape;
-        use crate::shape::PrimitiveType;
-        let shaped = |offset, size| ShapedSlice {
-            slice: slice(offset, size),
-            shape: ArrayShape::new(PrimitiveType::U8, [size as usize]),
-        };
-        let thunk = |kind, size| CollectiveThunk {
-            kind,
-            op_id: 1,
-            has_channel_id: false,
-            use_global_device_ids: None,
-            replica_groups: vec![vec![0]],
-            sources: vec![shaped(0, 4)],
-            destinations: vec![shaped(4, size)],
-        };
-        let gathered = lone_collective(&thunk(CollectiveThunkKind::AllGather, 4)).unwrap();
-        assert!(
-            matches!(gathered[..], [Gift::Own(from, to)] if from.offset == 0 && to.offset == 4)
-        );
-        let sent = |pairs| CollectiveThunkKind::CollectivePermute { pairs };
-        let nothing = lone_collective(&thunk(sent(vec![]), 4)).unwrap();
-        assert!(matches!(nothing[..], [Gift::Zeros(to)] if to.offset == 4));
-        assert!(lone_collective(&thunk(sent(vec![(0, 0)]), 2)).is_err());
     }
 }

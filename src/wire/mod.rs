@@ -21,6 +21,7 @@ mod text_proto;
 mod thunk_cpu;
 mod thunk_cpu_library;
 mod thunk_gpu;
+mod thunk_gpu_collective;
 mod thunk_gpu_gemm;
 mod thunk_gpu_launch;
 mod thunk_gpu_read;

@@ -64,7 +64,7 @@ impl Writer<'_> {
         let thunks = sequence.0.iter().map(|thunk| self.thunk(thunk));
         Ok(cpu::ThunkSequenceProto {
             thunks: thunks.collect::<Result<_>>()?,
-            thunk_resources: Vec::new(),
+            thunk_resources: library::communicator_users(sequence),
         })
     }
 

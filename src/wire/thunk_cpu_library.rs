@@ -3,18 +3,23 @@
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::collective::GroupMode;
 use crate::executable::CollectiveThunk;
 use crate::executable::CollectiveThunkKind;
 use crate::executable::ConvWindowDim;
 use crate::executable::ConvolutionThunk;
 use crate::executable::ShapedSlice;
 use crate::executable::ThunkKind;
+use crate::executable::ThunkSequence;
 use crate::proto::xla as pb;
 use crate::proto::xla::cpu;
 use crate::proto::xla::cpu::collective_thunk_proto::Impl;
 use crate::wire::alloc::Slices;
 use crate::wire::alloc::encode_shape_first;
 use crate::wire::number::bad;
+
+/// The number of that kind of resource.
+const COLLECTIVE_COMMUNICATOR: i32 = 2;
 
 pub(super) fn encode_convolution(t: &ConvolutionThunk) -> cpu::ConvolutionThunkProto {
     let window = t.window.iter().map(|d| pb::WindowDimension {
@@ -124,8 +129,8 @@ pub(super) fn encode_collective(t: &CollectiveThunk) -> Result<cpu::CollectiveTh
     Ok(cpu::CollectiveThunkProto {
         op_params: Some(cpu::OpParamsProto {
             op_id: t.op_id,
-            has_channel_id: t.has_channel_id,
-            use_global_device_ids: t.use_global_device_ids.map(|value| cpu::BoolOptional {
+            has_channel_id: t.mode.has_channel(),
+            use_global_device_ids: t.mode.global_ids().map(|value| cpu::BoolOptional {
                 value,
                 contains_value: true,
             }),
@@ -135,9 +140,37 @@ pub(super) fn encode_collective(t: &CollectiveThunk) -> Result<cpu::CollectiveTh
             source_shapes_buffer_slices: slices(&t.sources),
             destination_shapes_buffer_slices: slices(&t.destinations),
         }),
-        op_resources: Some(cpu::OpResourcesProto::default()),
+        op_resources: Some(cpu::OpResourcesProto {
+            communicator_resource: Some(cpu::ResourceOptional {
+                value: Some(communicator()),
+                contains_value: true,
+            }),
+        }),
         r#impl: Some(message),
     })
+}
+
+/// What collectives of a sequence share, so that XLA's runtime keeps their order on every device.
+fn communicator() -> cpu::ResourceProto {
+    cpu::ResourceProto {
+        kind: COLLECTIVE_COMMUNICATOR,
+    }
+}
+
+/// The thunks of a sequence that use the communicator.
+pub(super) fn communicator_users(
+    sequence: &ThunkSequence,
+) -> Vec<cpu::thunk_sequence_proto::ResourceUsersProto> {
+    let thunks = sequence.0.iter().zip(0i64..);
+    let users = thunks.filter(|(thunk, _)| matches!(thunk.kind, ThunkKind::Collective(_)));
+    let users: Vec<i64> = users.map(|(_, index)| index).collect();
+    if users.is_empty() {
+        return Vec::new();
+    }
+    vec![cpu::thunk_sequence_proto::ResourceUsersProto {
+        thunk_indices: users,
+        resource: Some(communicator()),
+    }]
 }
 
 pub(super) fn decode_collective(
@@ -168,13 +201,17 @@ pub(super) fn decode_collective(
         slices.collect()
     };
     let global = params.use_global_device_ids.filter(|b| b.contains_value);
+    let mode = GroupMode::of(params.has_channel_id, global.map(|b| b.value));
+    let mode = mode.ok_or_else(|| bad("a collective has global device ids and no channel"))?;
     let groups = params.replica_group.into_iter();
     Ok(ThunkKind::Collective(Box::new(CollectiveThunk {
         kind,
         op_id: params.op_id,
-        has_channel_id: params.has_channel_id,
-        use_global_device_ids: global.map(|b| b.value),
-        replica_groups: groups.map(|g| g.replica_ids).collect(),
+        mode,
+        replica_groups: groups
+            .map(|g| g.replica_ids)
+            .filter(|ids| !ids.is_empty())
+            .collect(),
         sources: list(&buffers.source_shapes_buffer_slices)?,
         destinations: list(&buffers.destination_shapes_buffer_slices)?,
     })))

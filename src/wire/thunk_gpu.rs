@@ -36,6 +36,7 @@ use crate::wire::ffi_attributes;
 use crate::wire::number::bad;
 use crate::wire::number::number;
 use crate::wire::shape::encode_packed;
+use crate::wire::thunk_gpu_collective;
 
 /// The number of the typed FFI among custom-call API versions.
 const TYPED_FFI: i32 = 4;
@@ -116,6 +117,7 @@ impl<'a> Writer<'a> {
             ThunkKind::PartitionId(slice) => Impl::PartitionIdThunk(gpu::PartitionIdThunkProto {
                 dest_buffer: Some(encode_slice(slice)),
             }),
+            ThunkKind::Collective(thunk) => thunk_gpu_collective::encode(thunk)?,
             ThunkKind::RngSeed(slice) => Impl::RngSeedThunk(gpu::RngSeedThunkProto {
                 dest_buffer: Some(encode_slice(slice)),
             }),
@@ -123,7 +125,6 @@ impl<'a> Writer<'a> {
             | ThunkKind::Dot(_)
             | ThunkKind::Convolution(_)
             | ThunkKind::TopK(_)
-            | ThunkKind::Collective(_)
             | ThunkKind::LibraryFusion(_)
             | ThunkKind::Windows(_)
             | ThunkKind::Gemm(_)

@@ -13,8 +13,6 @@ use crate::executable::AllocId;
 use crate::executable::Allocation;
 use crate::executable::BufferUse;
 use crate::executable::Code;
-use crate::executable::CollectiveThunk;
-use crate::executable::CollectiveThunkKind;
 use crate::executable::ConditionalThunk;
 use crate::executable::CopyThunk;
 use crate::executable::CustomCallThunk;
@@ -40,6 +38,7 @@ use crate::wire::ffi_attributes;
 use crate::wire::number::bad;
 use crate::wire::number::index;
 use crate::wire::shape::decode_packed;
+use crate::wire::thunk_gpu_collective as collective;
 use crate::wire::thunk_gpu_gemm::gemm;
 use crate::wire::thunk_gpu_gemm::matmul;
 use crate::wire::thunk_gpu_launch::Buffers;
@@ -175,7 +174,7 @@ impl Reader {
             Impl::ReplicaIdThunk(p) => ThunkKind::ReplicaId(s.slice(p.dest_buffer.as_ref())?),
             Impl::PartitionIdThunk(p) => ThunkKind::PartitionId(s.slice(p.dest_buffer.as_ref())?),
             Impl::RngSeedThunk(p) => ThunkKind::RngSeed(s.slice(p.dest_buffer.as_ref())?),
-            _ => match self.collective(message)? {
+            _ => match collective::decode(message, &s)? {
                 Some(kind) => kind,
                 None => self.foreign(message)?,
             },
@@ -382,64 +381,6 @@ impl Reader {
         self.images[image].kernels.push(id);
         self.known.insert(key, id);
         id
-    }
-
-    fn collective(&self, message: &Impl) -> Result<Option<ThunkKind>> {
-        let reduction = |kind: i32| {
-            let names = ["", "sum", "prod", "min", "max"];
-            let name = usize::try_from(kind).ok().and_then(|i| names.get(i));
-            name.map(|name| (*name).to_owned())
-                .ok_or_else(|| bad(format!("{kind} is not the number of a reduction")))
-        };
-        let (kind, config, buffers) = match message {
-            Impl::AllGatherThunk(p) => (
-                CollectiveThunkKind::AllGather,
-                &p.collective_config,
-                &p.buffers,
-            ),
-            Impl::AllReduceThunk(p) => {
-                let reduction = reduction(p.reduction_kind)?;
-                let kind = CollectiveThunkKind::AllReduce { reduction };
-                (kind, &p.collective_config, &p.buffers)
-            }
-            Impl::ReduceScatterThunk(p) => {
-                let reduction = reduction(p.reduction_kind)?;
-                let kind = CollectiveThunkKind::ReduceScatter { reduction };
-                (kind, &p.collective_config, &p.buffers)
-            }
-            Impl::AllToAllThunk(p) => (
-                CollectiveThunkKind::AllToAll,
-                &p.collective_config,
-                &p.buffers,
-            ),
-            Impl::CollectivePermuteThunk(p) => {
-                let pairs = p.source_target_pairs.iter();
-                let pairs = pairs.map(|pair| (pair.source, pair.target)).collect();
-                let kind = CollectiveThunkKind::CollectivePermute { pairs };
-                (kind, &p.collective_config, &p.buffers)
-            }
-            Impl::CollectiveBroadcastThunk(p) => (
-                CollectiveThunkKind::CollectiveBroadcast,
-                &p.collective_config,
-                &p.buffers,
-            ),
-            _ => return Ok(None),
-        };
-        let config = config.clone().unwrap_or_default();
-        let groups = config.replica_groups.into_iter();
-        let side = |side: fn(&gpu::CollectiveBufferProto) -> Option<&pb::ShapedSliceProto>| {
-            let slices = buffers.iter().map(|b| self.slices().shaped(side(b)));
-            slices.collect::<Result<Vec<_>>>()
-        };
-        Ok(Some(ThunkKind::Collective(Box::new(CollectiveThunk {
-            kind,
-            op_id: 0,
-            has_channel_id: false,
-            use_global_device_ids: None,
-            replica_groups: groups.map(|g| g.replica_ids).collect(),
-            sources: side(|b| b.source_buffer.as_ref())?,
-            destinations: side(|b| b.destination_buffer.as_ref())?,
-        }))))
     }
 
     fn foreign(&self, message: &Impl) -> Result<ThunkKind> {

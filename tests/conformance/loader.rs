@@ -128,8 +128,8 @@ fn load_at_once() -> Result<(), Failed> {
             let device = Device::open(api, lease.0).map_err(text)?;
             let program =
                 Program::load(&executable, &device, &CustomCalls::default()).map_err(text)?;
-            let mut bound = program.bind(vec![input(seed + round)]).map_err(text)?;
-            bound.execute().map_err(text)?;
+            let mut bound = program.bind(0, vec![input(seed + round)]).map_err(text)?;
+            simulated::execute(&mut bound).map_err(text)?;
             if !are_sums(&bound.outputs().map_err(text)?, seed + round) {
                 return Err(format!("another sum in thread {seed}"));
             }
@@ -151,9 +151,9 @@ fn run_at_once() -> Result<(), Failed> {
     let program = Program::load(&executable, &device, &CustomCalls::default()).map_err(failed)?;
     let work = |seed: usize| -> Result<(), String> {
         let text = |e: Box<Diagnostic>| e.to_string();
-        let mut bound = program.bind(vec![input(seed)]).map_err(text)?;
+        let mut bound = program.bind(0, vec![input(seed)]).map_err(text)?;
         for _ in 0..8 {
-            bound.execute().map_err(text)?;
+            simulated::execute(&mut bound).map_err(text)?;
             if !are_sums(&bound.outputs().map_err(text)?, seed) {
                 return Err(format!("another sum in thread {seed}"));
             }
@@ -186,7 +186,7 @@ fn account() -> Result<(), Failed> {
     let loaded = used();
     // The constant of 128 bytes at least.
     assert!(loaded >= 128, "{loaded}");
-    let mut bound = program.bind(vec![input(2)]).map_err(failed)?;
+    let mut bound = program.bind(0, vec![input(2)]).map_err(failed)?;
     let ready = used();
     // Parameter and result at least, and not much more than the plan.
     let planned: u64 = executable.allocs.values().map(|a| a.size.0).sum();
@@ -194,13 +194,13 @@ fn account() -> Result<(), Failed> {
     assert!(ready - loaded >= 1024 + 32, "{loaded} to {ready}");
     assert!(ready <= planned + more, "{ready} of {planned}");
     for _ in 0..5 {
-        bound.execute().map_err(failed)?;
+        simulated::execute(&mut bound).map_err(failed)?;
         assert_eq!(used(), ready);
     }
     assert!(are_sums(&bound.outputs().map_err(failed)?, 2));
     assert_eq!(used(), ready);
     // Inputs that do not fit take nothing.
-    assert!(program.bind(vec![array(&[8], |_| 0.0)]).is_err());
+    assert!(program.bind(0, vec![array(&[8], |_| 0.0)]).is_err());
     assert_eq!(used(), ready);
     drop(bound);
     assert_eq!(used(), loaded);
@@ -241,12 +241,12 @@ fn misfits() -> Result<(), Failed> {
         once.dedup();
         assert_eq!(lines, once, "told twice");
     }
-    let mut twice = executable.clone();
-    twice.replicas = 2;
-    let error = Program::load(&twice, &device, &CustomCalls::default())
+    let mut many = executable.clone();
+    many.replicas = 5000;
+    let error = Program::load(&many, &device, &CustomCalls::default())
         .map(|_| ())
         .unwrap_err();
-    assert!(error.message.contains("2 devices"), "{error}");
+    assert!(error.message.contains("5000 devices"), "{error}");
     assert_eq!(driver::used_memory(lease.0), 0);
     Ok(())
 }

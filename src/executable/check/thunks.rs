@@ -1,5 +1,6 @@
 //! The rules of each thunk by itself: slices, shapes, launches, comparators, nesting.
 
+use crate::collective::Topology;
 use crate::executable::Access;
 use crate::executable::AllocKind;
 use crate::executable::BufferUse;
@@ -218,7 +219,11 @@ impl Checker<'_, '_> {
             ThunkKind::Convolution(thunk) => convolution_fault(thunk),
             ThunkKind::Fft(thunk) => fft_fault(thunk),
             ThunkKind::TopK(thunk) => topk_fault(thunk),
-            ThunkKind::Collective(thunk) => collective_fault(thunk),
+            ThunkKind::Collective(thunk) => match self.executable.topology() {
+                Ok(topology) => collective_fault(thunk, topology),
+                // Too many devices to load; nothing looks at groups.
+                Err(_) => None,
+            },
             ThunkKind::ReplicaId(slice) | ThunkKind::PartitionId(slice) => {
                 (slice.size != 4).then(|| format!("{} bytes for an id, wanted 4", slice.size))
             }
@@ -601,18 +606,58 @@ fn topk_fault(thunk: &TopKThunk) -> Option<String> {
     })
 }
 
-fn collective_fault(thunk: &CollectiveThunk) -> Option<String> {
-    if thunk.sources.len() != thunk.destinations.len() {
+/// Groups fit the devices, and sizes fit the groups.
+fn collective_fault(thunk: &CollectiveThunk, topology: Topology) -> Option<String> {
+    let (mode, groups) = (thunk.mode, thunk.replica_groups.as_slice());
+    if let CollectiveThunkKind::AllReduce { reduction }
+    | CollectiveThunkKind::ReduceScatter { reduction } = &thunk.kind
+        && !["sum", "prod", "min", "max"].contains(&reduction.as_str())
+    {
+        return Some(format!("unknown reduction `{reduction}`"));
+    }
+    if let CollectiveThunkKind::CollectivePermute { pairs } = &thunk.kind {
+        // A source may have several targets, a target has one source.
+        let targets = vec![pairs.iter().map(|pair| pair.1).collect::<Vec<_>>()];
+        let mut sources = pairs.iter().map(|pair| vec![vec![pair.0]]);
+        let fault = (!pairs.is_empty())
+            .then(|| mode.check(topology, &targets, false).err())
+            .flatten()
+            .or_else(|| sources.find_map(|one| mode.check(topology, &one, false).err()));
+        if fault.is_some() {
+            return fault;
+        }
+    } else {
+        let all = !matches!(thunk.kind, CollectiveThunkKind::CollectiveBroadcast);
+        if let Err(fault) = mode.check(topology, groups, all) {
+            return Some(fault);
+        }
+    }
+    let size = mode.group_size(topology, groups).map(|size| size as u64);
+    let (sources, destinations) = (&thunk.sources, &thunk.destinations);
+    if sources.len() != destinations.len() {
         return Some("sources and destinations differ in number".to_owned());
     }
-    let reduction = match &thunk.kind {
-        CollectiveThunkKind::AllReduce { reduction }
-        | CollectiveThunkKind::ReduceScatter { reduction } => reduction.as_str(),
-        CollectiveThunkKind::AllGather
-        | CollectiveThunkKind::AllToAll
-        | CollectiveThunkKind::CollectivePermute { .. }
-        | CollectiveThunkKind::CollectiveBroadcast => return None,
+    let times = |small: &ShapedSlice, large: &ShapedSlice| {
+        let wanted = size.and_then(|size| small.slice.size.checked_mul(size));
+        wanted == Some(large.slice.size)
     };
-    let known = ["sum", "prod", "min", "max", "and", "or", "xor"];
-    (!known.contains(&reduction)).then(|| format!("unknown reduction `{reduction}`"))
+    let is_same = |(from, to): (&ShapedSlice, &ShapedSlice)| from.slice.size == to.slice.size;
+    let mut pairs = sources.iter().zip(destinations);
+    let fits = match &thunk.kind {
+        CollectiveThunkKind::AllGather => pairs.all(|(from, to)| times(from, to)),
+        CollectiveThunkKind::ReduceScatter { .. } => pairs.all(|(from, to)| times(to, from)),
+        CollectiveThunkKind::AllToAll => {
+            let first = sources.first().map_or(0, |source| source.slice.size);
+            let cuts = match (size, sources.len() as u64) {
+                (Some(size), 1) => first.is_multiple_of(size),
+                (Some(size), count) => size == count,
+                (None, _) => false,
+            };
+            cuts && pairs.all(|(from, to)| from.slice.size == first && is_same((from, to)))
+        }
+        CollectiveThunkKind::AllReduce { .. }
+        | CollectiveThunkKind::CollectivePermute { .. }
+        | CollectiveThunkKind::CollectiveBroadcast => pairs.all(is_same),
+    };
+    (!fits).then(|| format!("sizes do not fit groups of {size:?} devices"))
 }

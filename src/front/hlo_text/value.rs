@@ -7,6 +7,9 @@ use smallvec::SmallVec;
 use crate::base::Cursor;
 use crate::base::Result;
 use crate::base::codes;
+use crate::collective::MeshAxis;
+use crate::collective::expand_iota;
+use crate::collective::expand_mesh;
 use crate::front::hlo_text::Reader;
 use crate::front::hlo_text::attributes::Aliasing;
 use crate::hlo::CompId;
@@ -276,7 +279,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// `{{0,1},{2,3}}`, `[2,4]<=[4,2]T(1,0)`, or another form that is kept as it stands.
+    /// `{{0,1},{2,3}}`, `[2,4]<=[4,2]T(1,0)`, or axes of a mesh, which are written out.
     fn replica_groups(&mut self) -> Result<ReplicaGroups> {
         match self.cursor.peek() {
             b'{' => {
@@ -295,15 +298,61 @@ impl<'a> Reader<'a> {
                     transpose,
                 })
             }
-            _ => {
-                let ends = |b: u8| b == b',' || b.is_ascii_whitespace();
-                let text = self.cursor.raw_value(ends)?;
-                if text.is_empty() {
-                    return Err(self.cursor.unexpected("groups of replicas"));
-                }
-                Ok(ReplicaGroups::Text(text.to_owned()))
-            }
+            _ => self.mesh_groups().map(ReplicaGroups::List),
         }
+    }
+
+    /// `mesh['a'=2,'b'=4], device_ids=([4,2]T(1,0)) {'b', 'a':(1)2}`: groups along axes of a mesh.
+    fn mesh_groups(&mut self) -> Result<Vec<Vec<i64>>> {
+        let begin = self.cursor.pos();
+        if !self.eat_word("mesh") {
+            return Err(self.cursor.unexpected("groups of replicas"));
+        }
+        let mesh = self.cursor.list("[", "]", |c| {
+            let name = c.utf8_string()?;
+            c.expect("=")?;
+            Ok((name, c.integer()?))
+        })?;
+        let mut devices = Vec::new();
+        if self.cursor.eat(",") {
+            if !self.eat_word("device_ids") {
+                return Err(self.cursor.unexpected("`device_ids`"));
+            }
+            self.cursor.expect("=")?;
+            self.cursor.expect("(")?;
+            if self.cursor.peek() == b'[' {
+                let (reshape, transpose) = self.iota()?;
+                let listed = expand_iota(&reshape, &reshape, &transpose);
+                devices = listed.unwrap_or_default().concat();
+            } else {
+                devices.push(self.cursor.integer()?);
+                while self.cursor.eat(",") {
+                    devices.push(self.cursor.integer()?);
+                }
+            }
+            self.cursor.expect(")")?;
+        }
+        let axes = self.cursor.list("{", "}", |c| {
+            let place = c.pos();
+            let name = c.utf8_string()?;
+            let axis = mesh.iter().position(|(known, _)| *known == name);
+            let axis =
+                axis.ok_or_else(|| c.error_at(place, format!("no axis is called `{name}`")))?;
+            let mut part = None;
+            if c.eat(":") {
+                c.expect("(")?;
+                let before = c.integer()?;
+                c.expect(")")?;
+                part = Some((before, c.integer()?));
+            }
+            Ok(MeshAxis { axis, part })
+        })?;
+        let sizes: Vec<i64> = mesh.iter().map(|(_, size)| *size).collect();
+        let groups = expand_mesh(&sizes, &devices, &axes);
+        groups.ok_or_else(|| {
+            self.cursor
+                .error_at(begin, "groups that do not fit their mesh")
+        })
     }
 
     /// `[4,2]T(1,0)`: dimensions, and their permutation.

@@ -109,7 +109,6 @@ impl Infer<'_> {
                     "replica groups reshape an iota to another size".to_owned()
                 })
             }
-            ReplicaGroups::Text(_) => Ok(()),
         }
     }
 

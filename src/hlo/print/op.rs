@@ -546,7 +546,6 @@ fn collective(kind: &CollectiveKind, collective: &Collective, list: &mut List<'_
             let groups = format!("[{}]<={}", commas(dims), iota(reshape, transpose));
             list.put("replica_groups", groups);
         }
-        ReplicaGroups::Text(text) => list.put("replica_groups", text),
     }
     list.flag("constrain_layout", collective.constrain_layout);
     list.flag("use_global_device_ids", collective.use_global_device_ids);

@@ -33,6 +33,10 @@
 //! - A4: no parameter leaf is shared by two outputs.
 //! - A5: a buffer donor is a leaf of a parameter, and no aliased one.
 //!
+//! Devices, `XA2001` (`devices.rs`), once it is known how many there are ([`check_devices`]): groups
+//! and pairs of collectives name devices that are there, each once and, where all must take part,
+//! every one; shapes have the sizes that the groups give.
+//!
 //! Stages, `XA2004` (`stage.rs`); each stage keeps the promises of those before it:
 //! - T1, Legal: no op that `emit` has no kernel or thunk for is left.
 //! - T2, LaidOut: every array has the plain row-major layout, next to custom calls excepted.
@@ -40,6 +44,7 @@
 //! - T4, Final: names of instructions, and of computations, are unique in the module.
 
 mod aliasing;
+mod devices;
 mod ops;
 mod stage;
 mod structure;
@@ -52,6 +57,9 @@ use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::infer::text;
+pub use devices::check_devices;
+pub use devices::group_mode;
+pub use devices::listed_groups;
 
 /// Everything that is wrong with a module; empty when nothing is.
 pub fn verify(module: &Module) -> Vec<Diagnostic> {

@@ -2,6 +2,7 @@
 
 use crate::analysis::call_graph;
 use crate::base::Result;
+use crate::hlo::CollectiveKind;
 use crate::hlo::Instr;
 use crate::hlo::Module;
 use crate::hlo::Op;
@@ -48,11 +49,17 @@ fn objection(instr: &Instr) -> Option<&'static str> {
         Op::Send { .. } | Op::SendDone { .. } | Op::Recv { .. } | Op::RecvDone { .. } => {
             Some("there is no channel to talk over")
         }
-        Op::Collective { .. }
+        Op::Collective {
+            kind:
+                CollectiveKind::AllGatherStart { .. }
+                | CollectiveKind::AllReduceStart { .. }
+                | CollectiveKind::CollectivePermuteStart { .. }
+                | CollectiveKind::RaggedAllToAll,
+            ..
+        }
         | Op::AllGatherDone
         | Op::AllReduceDone
-        | Op::CollectivePermuteDone => Some("it needs more than one device"),
-        Op::PartitionId | Op::ReplicaId => Some("the module is for more than one device"),
+        | Op::CollectivePermuteDone => Some("it could not be made a plain collective"),
         Op::GetDimensionSize { .. } | Op::SetDimensionSize { .. } | Op::DynamicReshape => {
             Some("its shape is only known at run time")
         }
@@ -60,7 +67,22 @@ fn objection(instr: &Instr) -> Option<&'static str> {
         Op::AsyncStart { .. } | Op::AsyncUpdate | Op::AsyncDone => {
             Some("it could not be made synchronous")
         }
+        Op::CustomCall(call) if cuts_shards(&call.target) => {
+            Some("XLA's partitioner, which cuts arrays into shards, has not seen the program")
+        }
         Op::CopyStart { .. } | Op::CopyDone => Some("it could not be made synchronous"),
         _ => None,
     }
+}
+
+/// Whether a custom call leads from whole arrays to shards or back. Those that change no shape are
+/// gone by now.
+fn cuts_shards(target: &str) -> bool {
+    matches!(
+        target,
+        "SPMDFullToShardShape"
+            | "SPMDShardToFullShape"
+            | "xla.sdy.GlobalToLocalShape"
+            | "xla.sdy.LocalToGlobalShape"
+    )
 }

@@ -1,10 +1,14 @@
-//! Collectives of one participant, and the ids of the only device.
+//! Collectives of one participant, and the ids of the only device; for several, the forms that the
+//! runtime has.
 //!
 //! A module for one replica and one partition talks to nobody: reductions and gathers give their
 //! operand back, a permute gives it back when the device sends to itself and zeros otherwise.
 
 use crate::analysis::call_graph;
+use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::base::codes;
+use crate::collective::Topology;
 use crate::hlo::CollectiveKind;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
@@ -15,6 +19,7 @@ use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::passes::edit;
 use crate::passes::edit::Edit;
+use crate::passes::legalize::spread_collectives;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
@@ -33,10 +38,13 @@ impl Pass for Collectives {
     fn stages(&self) -> (Stage, Stage) {
         (Stage::Imported, Stage::Imported)
     }
-    fn run(&self, module: &mut Module, _cx: &mut PassCx<'_>) -> Result<Changed> {
+    fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let config = &module.config;
-        if config.replica_count > 1 || config.num_partitions > 1 {
-            return Ok(Changed::No);
+        let topology = Topology::new(config.replica_count, config.num_partitions);
+        let topology =
+            topology.map_err(|why| Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, why))?;
+        if topology != Topology::ONE {
+            return spread_collectives::spread(module, topology, cx);
         }
         let comps = call_graph::post_order(module);
         edit::sweep(module, &comps, &mut rule)

@@ -17,6 +17,7 @@ mod rng;
 mod rng_bit_generator;
 mod scaled_dot;
 mod scan;
+mod spread_collectives;
 mod stochastic_convert;
 pub mod structural;
 mod topk;

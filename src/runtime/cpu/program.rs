@@ -16,6 +16,7 @@ use crate::base::IdMap;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::collective::Topology;
 use crate::executable::AllocId;
 use crate::executable::AllocKind;
 use crate::executable::Allocation;
@@ -27,8 +28,9 @@ use crate::executable::ThunkSequence;
 use crate::literal::ArrayLiteral;
 use crate::literal::device_form;
 use crate::runtime::binding;
-use crate::runtime::binding::Unwatched;
 use crate::runtime::binding::Watch;
+use crate::runtime::collective;
+use crate::runtime::collective::Member;
 use crate::runtime::cpu::call::ComparatorFn;
 use crate::runtime::cpu::call::KernelFn;
 use crate::runtime::cpu::convolution;
@@ -46,6 +48,7 @@ use crate::runtime::sequence::Resolve;
 
 /// A program that can be bound and run.
 pub struct Program {
+    pub(super) topology: Topology,
     pub(super) signature: Signature,
     allocs: Arena<AllocId, Allocation>,
     thunks: ThunkSequence,
@@ -77,7 +80,7 @@ impl Program {
         custom_calls: &CustomCalls,
         pool: Arc<Pool>,
     ) -> Result<Self> {
-        binding::check_participants(executable)?;
+        let topology = executable.topology()?;
         check_provided(&executable.thunks, custom_calls)?;
         let images = executable.images.iter();
         let objects = images.map(|image| (image.name.as_str(), image.code.bytes()));
@@ -103,6 +106,7 @@ impl Program {
         let constants = executable.constants.values();
         let constants = constants.map(|constant| Buffer::from_bytes(&constant.bytes));
         Ok(Self {
+            topology,
             signature: executable.signature.clone(),
             allocs: executable.allocs.clone(),
             thunks: executable.thunks.clone(),
@@ -130,12 +134,12 @@ impl Program {
         self.pool.threads()
     }
 
-    /// Gives the program memory and these inputs: one array for each array leaf of its parameters,
-    /// given up as it is copied.
+    /// Gives a device memory and these inputs: one array for each array leaf of the parameters, given
+    /// up as it is copied.
     ///
     /// # Errors
     /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
-    pub fn bind(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
+    pub fn bind(&self, device: usize, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
         let mut inputs = binding::pair_inputs(&self.signature, inputs)?;
         let mut buffers = Vec::with_capacity(self.allocs.len());
         for allocation in self.allocs.values() {
@@ -157,6 +161,7 @@ impl Program {
         let addresses = self.addresses(&buffers);
         let resolver = steps::Resolver {
             program: self,
+            device,
             addresses: &addresses,
         };
         let steps = resolver.sequence(&self.thunks)?;
@@ -179,23 +184,15 @@ impl Program {
 }
 
 impl Bound<'_> {
-    /// Runs the program once. Donated parameters hold a result afterwards, which the next run reads.
+    /// Runs the program once on the device that memory was given to. Donated parameters hold a result afterwards, which the next run reads.
     ///
     /// # Errors
-    /// `XA8004` when a kernel reports a failure.
-    pub fn execute(&mut self) -> Result<()> {
-        self.execute_watched(&mut Unwatched)
-    }
-
-    /// As [`Bound::execute`], with someone looking on.
-    ///
-    /// # Errors
-    /// As [`Bound::execute`].
-    pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
+    /// `XA8004` when a kernel reports a failure, or another device did not come to a collective.
+    pub fn execute<W: Watch>(&mut self, member: Member<'_>, watch: &mut W) -> Result<()> {
         let _environment = DenormalsAreZero::set();
         // SAFETY: `self` is borrowed exclusively, so nothing else uses the buffers; the steps were
         // made for their addresses from an executable that passed its check.
-        unsafe { steps::run(&self.steps, self.program, watch) }
+        unsafe { steps::run(&self.steps, self.program, member, watch) }
     }
 
     /// The array leaves of the result.
@@ -226,6 +223,7 @@ fn check_provided(thunks: &ThunkSequence, custom_calls: &CustomCalls) -> Result<
             ThunkKind::CustomCall(call) if custom_calls.find(call).map_err(at)?.is_none() => {
                 missing.push(call.target.clone());
             }
+            ThunkKind::Collective(thunk) => collective::check_reduction(thunk).map_err(at)?,
             ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
             ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
             ThunkKind::LibraryFusion(_)

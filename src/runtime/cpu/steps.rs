@@ -7,7 +7,6 @@ use crate::base::Diagnostic;
 use crate::base::Id;
 use crate::base::Result;
 use crate::base::codes;
-use crate::executable::CollectiveThunk;
 use crate::executable::ConvolutionThunk;
 use crate::executable::CustomCallThunk;
 use crate::executable::DotThunk;
@@ -22,6 +21,8 @@ use crate::executable::TopKThunk;
 use crate::runtime::binding::Watch;
 use crate::runtime::binding::random_seed;
 use crate::runtime::binding::refused_too_late;
+use crate::runtime::collective::Meeting;
+use crate::runtime::collective::Member;
 use crate::runtime::cpu::array::Element;
 use crate::runtime::cpu::call;
 use crate::runtime::cpu::call::KernelArg;
@@ -39,7 +40,6 @@ use crate::runtime::cpu::sort::SortPlan;
 use crate::runtime::custom_call::CustomCall;
 use crate::runtime::custom_call::HostFunction;
 use crate::runtime::sequence;
-use crate::runtime::sequence::Gift;
 use crate::runtime::sequence::Resolve;
 use crate::runtime::sequence::Run;
 use crate::shape::ArrayShape;
@@ -106,6 +106,15 @@ pub enum Step {
     RngSeed(Block),
     /// A function of the host.
     Custom(Box<CustomStep>),
+    /// A collective.
+    Collective(Box<CollectiveStep>),
+}
+
+/// A collective, with the memory of its operands and results.
+pub struct CollectiveStep {
+    meeting: Meeting,
+    sources: Vec<Block>,
+    results: Vec<Block>,
 }
 
 /// A call of a function of the host.
@@ -124,6 +133,8 @@ unsafe impl Send for Step {}
 pub struct Resolver<'a> {
     /// The program.
     pub program: &'a Program,
+    /// The device whose memory it is.
+    pub device: usize,
     /// Address of each allocation.
     pub addresses: &'a [*mut u8],
 }
@@ -165,9 +176,25 @@ impl Resolve for Resolver<'_> {
             ThunkKind::Fft(fft) => self.fft(fft)?,
             ThunkKind::TopK(thunk) => self.top_k(thunk),
             ThunkKind::CustomCall(call) => self.custom_call(call)?,
-            ThunkKind::Collective(collective) => return self.collective(collective, steps),
-            ThunkKind::ReplicaId(slice) | ThunkKind::PartitionId(slice) => {
-                Step::Write(self.block(slice), vec![0; 4])
+            ThunkKind::Collective(c) => {
+                let (topology, device) = (self.program.topology, self.device);
+                Step::Collective(Box::new(CollectiveStep {
+                    meeting: Meeting::new(c, &thunk.origin, topology, device)?,
+                    sources: c.sources.iter().map(|s| self.block(&s.slice)).collect(),
+                    results: c
+                        .destinations
+                        .iter()
+                        .map(|s| self.block(&s.slice))
+                        .collect(),
+                }))
+            }
+            ThunkKind::ReplicaId(slice) => {
+                let number = self.program.topology.replica_of(self.device);
+                Step::Write(self.block(slice), number.to_le_bytes().to_vec())
+            }
+            ThunkKind::PartitionId(slice) => {
+                let number = self.program.topology.partition_of(self.device);
+                Step::Write(self.block(slice), number.to_le_bytes().to_vec())
             }
             ThunkKind::RngGetAndUpdateState { state, delta } => {
                 Step::RngState(self.block(state), *delta, Mutex::new(INITIAL_RNG_STATE))
@@ -274,18 +301,6 @@ impl Resolver<'_> {
             results: self.shaped(&thunk.results),
         })))
     }
-
-    fn collective(&self, thunk: &CollectiveThunk, steps: &mut Vec<Step>) -> Result<()> {
-        let gifts = sequence::lone_collective(thunk)?.into_iter();
-        steps.extend(gifts.map(|gift| match gift {
-            Gift::Own(from, to) => {
-                let plan = CopyPlan::Bytes(from.size as usize);
-                Step::Copy(plan, self.block(&from), self.block(&to))
-            }
-            Gift::Zeros(to) => Step::Write(self.block(&to), vec![0; to.size as usize]),
-        }));
-        Ok(())
-    }
 }
 
 impl Step {
@@ -306,6 +321,7 @@ impl Step {
             Self::RngState(..) => "rng-get-and-update-state",
             Self::RngSeed(_) => "rng-seed",
             Self::Custom(_) => "custom-call",
+            Self::Collective(_) => "collective",
         }
     }
 }
@@ -313,6 +329,7 @@ impl Step {
 /// Runs steps on the memory that they were resolved for.
 struct Runner<'p> {
     program: &'p Program,
+    member: Member<'p>,
 }
 
 impl Run for Runner<'_> {
@@ -321,7 +338,7 @@ impl Run for Runner<'_> {
 
     fn own<W: Watch>(&mut self, step: &Step, _: &mut Vec<u64>, watch: &mut W) -> Result<()> {
         // SAFETY: whoever calls `run`, which alone makes runners, has promised it.
-        unsafe { run_step(step, self.program) }?;
+        unsafe { run_step(step, self.program, self.member) }?;
         watch.done(step.name(self.program));
         Ok(())
     }
@@ -343,15 +360,16 @@ impl Run for Runner<'_> {
 pub unsafe fn run<W: Watch>(
     steps: &[sequence::Step<Block, Step>],
     program: &Program,
+    member: Member<'_>,
     watch: &mut W,
 ) -> Result<()> {
-    Runner { program }.run(steps, &mut Vec::new(), watch)
+    Runner { program, member }.run(steps, &mut Vec::new(), watch)
 }
 
 /// # Safety
 /// As for [`run`]. The check has made sure that blocks written by a library do not overlap the
 /// blocks it reads.
-unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
+unsafe fn run_step(step: &Step, program: &Program, member: Member<'_>) -> Result<()> {
     let pool = &program.pool;
     match step {
         Step::Kernel(function, workgroups, args, number) => {
@@ -422,6 +440,19 @@ unsafe fn run_step(step: &Step, program: &Program) -> Result<()> {
         }
         // SAFETY: the caller's promise.
         Step::Custom(step) => unsafe { run_custom(step, pool) },
+        Step::Collective(step) => {
+            // SAFETY: the caller's promise.
+            let sources = step.sources.iter().map(|b| unsafe { b.bytes() }.to_vec());
+            step.meeting
+                .run(member, sources.collect(), |result, offset, bytes| {
+                    // SAFETY: the caller's promise; what was brought are copies.
+                    let result = unsafe { step.results[result].bytes_mut() };
+                    let place = result.get_mut(offset..offset + bytes.len());
+                    let place = place.ok_or_else(|| refused_too_late("collective"))?;
+                    place.copy_from_slice(bytes);
+                    Ok(())
+                })
+        }
     }
 }
 

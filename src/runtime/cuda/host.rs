@@ -32,6 +32,17 @@ pub fn add_devices(host: HostInfo, api: &Api) -> HostInfo {
     }
 }
 
+/// How many devices the driver has.
+pub fn count(api: &Api) -> usize {
+    let mut count = 0;
+    // SAFETY: the driver writes one number.
+    let status = unsafe { (api.device_count)(&raw mut count) };
+    match status {
+        0 => usize::try_from(count).unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// The driver's devices, in its order.
 pub(super) fn devices(api: &Api) -> Vec<HostGpu> {
     let mut count = 0;

@@ -17,6 +17,7 @@ use crate::base::IdMap;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::collective::Topology;
 use crate::executable::AllocId;
 use crate::executable::AllocKind;
 use crate::executable::Allocation;
@@ -33,6 +34,8 @@ use crate::literal::device_form;
 use crate::runtime::binding;
 use crate::runtime::binding::Unwatched;
 use crate::runtime::binding::Watch;
+use crate::runtime::collective;
+use crate::runtime::collective::Member;
 use crate::runtime::cuda::device::Device;
 use crate::runtime::cuda::device::Function;
 use crate::runtime::cuda::device::Memory;
@@ -51,6 +54,7 @@ use crate::shape::ArrayShape;
 
 /// A program that can be bound and run.
 pub struct Program {
+    pub(super) topology: Topology,
     device: Arc<Device>,
     signature: Signature,
     allocs: Arena<AllocId, Allocation>,
@@ -89,7 +93,7 @@ impl Program {
         device: &Arc<Device>,
         custom_calls: &CustomCalls,
     ) -> Result<Self> {
-        binding::check_participants(executable)?;
+        let topology = executable.topology()?;
         refuse(&executable.thunks, custom_calls)?;
         device.enter()?;
         let library = library_for(&executable.thunks, device)?;
@@ -121,6 +125,7 @@ impl Program {
         stream.wait()?;
         let names = executable.kernels.values();
         Ok(Self {
+            topology,
             device: Arc::clone(device),
             signature: executable.signature.clone(),
             allocs: executable.allocs.clone(),
@@ -149,12 +154,12 @@ impl Program {
         &self.signature
     }
 
-    /// Gives the program memory and these inputs: one array for each array leaf of its parameters,
-    /// given up as it is copied.
+    /// Gives one of the program's devices memory and these inputs: one array for each array leaf of the
+    /// parameters, given up as it is copied.
     ///
     /// # Errors
     /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
-    pub fn bind(&self, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
+    pub fn bind(&self, device: usize, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
         let mut inputs = binding::pair_inputs(&self.signature, inputs)?;
         self.device.enter()?;
         let stream = Stream::new(&self.device)?;
@@ -196,6 +201,7 @@ impl Program {
         }
         let resolver = steps::Resolver {
             program: self,
+            device,
             addresses: &addresses,
         };
         let steps = resolver.sequence(&self.thunks)?;
@@ -211,30 +217,36 @@ impl Program {
 }
 
 impl Bound<'_> {
-    /// Runs the program once and waits for its end. Donated parameters hold a result afterwards,
-    /// which the next run reads.
+    /// Runs the program once on the device that memory was given to and waits for its end. Donated
+    /// parameters hold a result afterwards, which the next run reads.
     ///
     /// # Errors
-    /// `XA8004` when a launch or a kernel fails.
-    pub fn execute(&mut self) -> Result<()> {
-        self.run(&mut Unwatched, steps::Pace::Queue)
+    /// `XA8004` when a launch or a kernel fails, or another device did not come to a collective.
+    pub fn execute(&mut self, member: Member<'_>) -> Result<()> {
+        self.run(member, &mut Unwatched, steps::Pace::Queue)
     }
 
     /// As [`Bound::execute`], with someone looking on: every step is waited for.
     ///
     /// # Errors
     /// As [`Bound::execute`].
-    pub fn execute_watched<W: Watch>(&mut self, watch: &mut W) -> Result<()> {
-        self.run(watch, steps::Pace::Wait)
+    pub fn execute_watched<W: Watch>(&mut self, member: Member<'_>, watch: &mut W) -> Result<()> {
+        self.run(member, watch, steps::Pace::Wait)
     }
 
-    fn run<W: Watch>(&mut self, watch: &mut W, pace: steps::Pace) -> Result<()> {
+    fn run<W: Watch>(
+        &mut self,
+        member: Member<'_>,
+        watch: &mut W,
+        pace: steps::Pace,
+    ) -> Result<()> {
         self.program.device.enter()?;
         let mut runner = steps::Runner {
             device: &self.program.device,
             program: self.program,
             stream: &self.stream,
             pace,
+            member,
         };
         let queued = runner.run(&self.steps, &mut Vec::new(), watch);
         let run = self.stream.wait().and(queued);
@@ -293,10 +305,14 @@ fn refuse(thunks: &ThunkSequence, custom_calls: &CustomCalls) -> Result<()> {
             | ThunkKind::While(_)
             | ThunkKind::Conditional(_)
             | ThunkKind::Windows(_)
-            | ThunkKind::Collective(_)
             | ThunkKind::ReplicaId(_)
             | ThunkKind::PartitionId(_)
             | ThunkKind::RngSeed(_) => None,
+            ThunkKind::Collective(found) => {
+                let at = |e: Box<Diagnostic>| e.at(Location::Path(format!("`{}`", thunk.origin)));
+                collective::check_reduction(found).map_err(at)?;
+                None
+            }
             ThunkKind::Copy(copy) if is_plain_copy(copy) => None,
             ThunkKind::Copy(_) => Some("a copy between layouts, which needs a kernel".to_owned()),
             ThunkKind::CustomCall(call) => {

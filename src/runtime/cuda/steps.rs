@@ -25,6 +25,8 @@ use crate::executable::WindowsThunk;
 use crate::runtime::binding::Watch;
 use crate::runtime::binding::random_seed;
 use crate::runtime::binding::refused_too_late;
+use crate::runtime::collective::Meeting;
+use crate::runtime::collective::Member;
 use crate::runtime::cuda::device::Device;
 use crate::runtime::cuda::device::Function;
 use crate::runtime::cuda::device::Stream;
@@ -33,7 +35,6 @@ use crate::runtime::cuda::program::Program;
 use crate::runtime::custom_call::CustomCall;
 use crate::runtime::custom_call::HostFunction;
 use crate::runtime::sequence;
-use crate::runtime::sequence::Gift;
 use crate::runtime::sequence::Resolve;
 use crate::runtime::sequence::Run;
 use crate::shape::ArrayShape;
@@ -65,6 +66,15 @@ pub(super) enum Step {
     Product(Box<Product>),
     /// A function of the host.
     Host(Box<HostStep>),
+    /// A collective.
+    Collective(Box<CollectiveStep>),
+}
+
+/// A collective, with the device memory of its operands and results.
+pub(super) struct CollectiveStep {
+    meeting: Meeting,
+    sources: Vec<Block>,
+    results: Vec<Block>,
 }
 
 /// A call of a function of the host, with the device memory of its operands and results.
@@ -103,6 +113,8 @@ impl Argument {
 pub(super) struct Resolver<'a> {
     /// The program.
     pub(super) program: &'a Program,
+    /// Which of the program's devices the memory is for.
+    pub(super) device: usize,
     /// Address of each allocation.
     pub(super) addresses: &'a [u64],
 }
@@ -142,17 +154,25 @@ impl Resolve for Resolver<'_> {
             ThunkKind::Memset { destination, value } => {
                 Step::Memset(self.block(destination), *value)
             }
-            ThunkKind::Collective(collective) => {
-                let gifts = sequence::lone_collective(collective)?.into_iter();
-                steps.extend(gifts.map(|gift| match gift {
-                    Gift::Own(from, to) => Step::Copy(self.block(&from), self.block(&to)),
-                    Gift::Zeros(to) => Step::Memset(self.block(&to), 0),
-                }));
-                return Ok(());
+            ThunkKind::Collective(c) => {
+                let (topology, device) = (self.program.topology, self.device);
+                Step::Collective(Box::new(CollectiveStep {
+                    meeting: Meeting::new(c, &thunk.origin, topology, device)?,
+                    sources: c.sources.iter().map(|s| self.block(&s.slice)).collect(),
+                    results: c
+                        .destinations
+                        .iter()
+                        .map(|s| self.block(&s.slice))
+                        .collect(),
+                }))
             }
-            // The only replica and the only partition is number 0.
-            ThunkKind::ReplicaId(slice) | ThunkKind::PartitionId(slice) => {
-                Step::Memset(self.block(slice), 0)
+            ThunkKind::ReplicaId(slice) => {
+                let number = self.program.topology.replica_of(self.device);
+                Step::Memset(self.block(slice), number)
+            }
+            ThunkKind::PartitionId(slice) => {
+                let number = self.program.topology.partition_of(self.device);
+                Step::Memset(self.block(slice), number)
             }
             ThunkKind::RngSeed(slice) => Step::RngSeed(self.block(slice)),
             ThunkKind::CustomCall(call) => {
@@ -264,6 +284,7 @@ pub(super) struct Runner<'a> {
     pub(super) program: &'a Program,
     pub(super) stream: &'a Stream,
     pub(super) pace: Pace,
+    pub(super) member: Member<'a>,
 }
 
 impl Run for Runner<'_> {
@@ -304,6 +325,10 @@ impl Run for Runner<'_> {
                 self.call_host(step)?;
                 "custom-call"
             }
+            Step::Collective(step) => {
+                self.meet(step)?;
+                "collective"
+            }
         };
         if self.pace == Pace::Wait {
             self.stream.wait()?;
@@ -320,6 +345,25 @@ impl Run for Runner<'_> {
 }
 
 impl Runner<'_> {
+    /// Copies operands to the host, meets the other devices, and copies results to the device.
+    fn meet(&self, step: &CollectiveStep) -> Result<()> {
+        let mut given = Vec::with_capacity(step.sources.len());
+        for block in &step.sources {
+            let mut bytes = vec![0; block.size];
+            self.stream.copy_out(&mut bytes, block.address)?;
+            given.push(bytes);
+        }
+        step.meeting
+            .run(self.member, given, |result, offset, bytes| {
+                let block = step.results[result];
+                if offset + bytes.len() > block.size {
+                    return Err(refused_too_late("collective"));
+                }
+                self.device.enter()?;
+                self.stream.copy_in(block.address + offset as u64, bytes)
+            })
+    }
+
     /// Copies operands to the host, calls the function, and copies its results to the device.
     fn call_host(&self, step: &HostStep) -> Result<()> {
         let mut operands = Vec::with_capacity(step.operands.len());
@@ -370,6 +414,7 @@ impl Runner<'_> {
         }
         let resolver = Resolver {
             program: self.program,
+            device: self.member.device,
             addresses: &addresses,
         };
         resolver.sequence(&thunk.thunks)

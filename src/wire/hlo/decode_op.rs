@@ -21,7 +21,7 @@ use crate::proto::xla as pb;
 use crate::shape::Dims;
 use crate::shape::Shape;
 use crate::wire::hlo::attributes as attr;
-use crate::wire::hlo::mesh::groups_text;
+use crate::wire::hlo::mesh::groups;
 use crate::wire::literal::decode_literal;
 use crate::wire::number::bad;
 use crate::wire::number::index;
@@ -545,6 +545,6 @@ fn replica_groups(p: &pb::HloInstructionProto) -> Result<ReplicaGroups> {
                 transpose: transpose.map(|&p| i64::from(p)).collect(),
             })
         }
-        Some(Groups::MeshAxesReplicaGroupList(mesh)) => Ok(ReplicaGroups::Text(groups_text(mesh)?)),
+        Some(Groups::MeshAxesReplicaGroupList(mesh)) => Ok(ReplicaGroups::List(groups(mesh)?)),
     }
 }

@@ -359,7 +359,6 @@ fn replica_groups(groups: &ReplicaGroups) -> Option<pb::hlo_instruction_proto::R
                     .collect(),
             },
         )),
-        ReplicaGroups::Text(_) => None,
     }
 }
 

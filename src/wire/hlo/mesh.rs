@@ -1,6 +1,10 @@
-//! Mesh-based shardings and replica groups, which are kept inside as the text HLO prints for them.
+//! Mesh-based shardings, which are kept inside as the text HLO prints for them, and replica groups,
+//! which are written out.
 
 use crate::base::Result;
+use crate::collective::MeshAxis;
+use crate::collective::expand_iota;
+use crate::collective::expand_mesh;
 use crate::proto::xla as pb;
 use crate::wire::number::bad;
 
@@ -72,10 +76,28 @@ pub(super) fn sharding_text(proto: &pb::OpSharding) -> Result<String> {
     Ok(text)
 }
 
-/// The text of replica groups that name mesh axes.
-pub(super) fn groups_text(proto: &pb::MeshAxesReplicaGroupListProto) -> Result<String> {
+/// Replica groups that name mesh axes, written out.
+pub(super) fn groups(proto: &pb::MeshAxesReplicaGroupListProto) -> Result<Vec<Vec<i64>>> {
     let no_mesh = pb::MeshProto::default();
     let mesh = proto.mesh.as_ref().unwrap_or(&no_mesh);
-    let axes = axes_text(mesh, &proto.axes)?;
-    Ok(format!("{} {{{axes}}}", mesh_text(mesh)))
+    let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.size).collect();
+    let devices = match &mesh.iota_transform {
+        None => Some(mesh.device_ids.clone()),
+        Some(iota) => expand_iota(&iota.reshape_dims, &iota.reshape_dims, &iota.transpose_perm)
+            .map(|groups| groups.concat()),
+    };
+    let axes = proto.axes.iter().map(|axis| {
+        Some(MeshAxis {
+            axis: usize::try_from(axis.mesh_axis_index).ok()?,
+            part: axis
+                .sub_axis_info
+                .as_ref()
+                .map(|part| (part.pre_size, part.size)),
+        })
+    });
+    let axes: Option<Vec<MeshAxis>> = axes.collect();
+    let groups = devices
+        .zip(axes)
+        .and_then(|(devices, axes)| expand_mesh(&sizes, &devices, &axes));
+    groups.ok_or_else(|| bad("replica groups do not fit their mesh"))
 }

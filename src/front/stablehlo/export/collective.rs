@@ -203,7 +203,6 @@ impl Exporter<'_> {
                 let width = usize::try_from(width).map_err(|_| broken())?;
                 Ok(ids.chunks(width).map(<[i64]>::to_vec).collect())
             }
-            ReplicaGroups::Text(_) => Err(broken()),
         }
     }
 }

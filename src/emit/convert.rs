@@ -133,12 +133,6 @@ pub fn convert(b: &mut KernelBuilder, from: PrimitiveType, to: PrimitiveType, v:
             }
         };
     }
-    if from.is_complex() && to == PrimitiveType::Pred {
-        let (re, im) = v.pair();
-        let re = real(b, from.real_part(), to, re);
-        let im = real(b, from.real_part(), to, im);
-        return Value::One(b.binary(BinaryOp::Or, re, im));
-    }
     Value::One(real(b, from.real_part(), to, v.one()))
 }
 

@@ -334,7 +334,8 @@ pub fn decode(ty: PrimitiveType, bytes: &[u8]) -> Number {
 
 /// Writes a number as one element, converting as `convert` does.
 ///
-/// A complex number loses its imaginary part in a real type; `pred` is whether it is not zero.
+/// A complex number loses its imaginary part in a type that is not complex, `pred` too: that is
+/// whether what is left is not zero.
 ///
 /// # Panics
 /// When `out` is not one element of `ty`.
@@ -344,8 +345,7 @@ pub fn encode(ty: PrimitiveType, number: Number, out: &mut [u8]) {
         ElementKind::Pred => {
             out[0] = u8::from(match number {
                 Number::Int(x) => x != 0,
-                Number::Float(x) => x != 0.0,
-                Number::Complex(re, im) => re != 0.0 || im != 0.0,
+                Number::Float(x) | Number::Complex(x, _) => x != 0.0,
             });
         }
         ElementKind::Signed | ElementKind::Unsigned => {
@@ -501,5 +501,7 @@ mod tests {
         assert_eq!(one(T::U4, &[9], T::S32), 9);
         assert_eq!(one(T::S4, &[0xf9], T::S64), -7);
         assert_eq!(one(T::F64, &0.5f64.to_le_bytes(), T::Pred), 1);
+        let i = [0f32.to_le_bytes(), 1f32.to_le_bytes()].concat();
+        assert_eq!(one(T::C64, &i, T::Pred), 0);
     }
 }

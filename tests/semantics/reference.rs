@@ -323,8 +323,9 @@ pub fn convert(tables: &Tables, x: Number, to: PrimitiveType) -> Number {
     let real = |x: f64| Number::Float(nearest(tables, to, x));
     match (to.kind(), x) {
         (ElementKind::Pred, Number::Int(x)) => Number::Int(i128::from(x != 0)),
-        (ElementKind::Pred, Number::Float(x)) => Number::Int(i128::from(x != 0.0)),
-        (ElementKind::Pred, Number::Complex(a, b)) => Number::Int(i128::from(a != 0.0 || b != 0.0)),
+        (ElementKind::Pred, Number::Float(x) | Number::Complex(x, _)) => {
+            Number::Int(i128::from(x != 0.0))
+        }
         (ElementKind::Signed | ElementKind::Unsigned, Number::Int(x)) => Number::Int(cut(to, x)),
         (ElementKind::Signed | ElementKind::Unsigned, Number::Float(x) | Number::Complex(x, _)) => {
             let (low, high) = range(to);

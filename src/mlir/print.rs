@@ -1,4 +1,5 @@
-//! MLIR text of a module, in the generic form, which every MLIR tool that knows the ops reads.
+//! MLIR text of a module: in the generic form, which every MLIR tool that knows the ops reads, and in
+//! the pretty form, which people read.
 //!
 //! Attributes and properties are printed in one dictionary; MLIR takes that as well as two.
 //! Text that is read again gives an equal module: [`print()`] of both is the same.
@@ -22,11 +23,20 @@ use crate::mlir::types::Type;
 
 mod attr;
 mod number;
+mod pretty;
 mod sdy;
 mod ty;
 
 pub use attr::write_attr;
 pub use ty::write_type;
+
+/// The module's text in the pretty forms of its ops, without locations. Ops whose pretty form would
+/// not say all stand in the generic form.
+pub fn print_pretty(module: &Module) -> String {
+    let mut printer = Printer::new(module, false);
+    printer.is_pretty = true;
+    printer.print()
+}
 
 /// The module's text without locations.
 pub fn print(module: &Module) -> String {
@@ -63,6 +73,9 @@ struct Printer<'m> {
     /// Numbers of blocks within their regions.
     blocks: IdMap<BlockId, u32>,
     locations: Option<Locations>,
+    is_pretty: bool,
+    /// The first number of arguments inside the function that is printed next.
+    first_arg: u32,
     indent: usize,
 }
 
@@ -84,6 +97,8 @@ impl<'m> Printer<'m> {
             next_arg: 0,
             blocks: IdMap::new(),
             locations: locations.then(Locations::default),
+            is_pretty: false,
+            first_arg: 0,
             indent: 0,
         }
     }
@@ -114,6 +129,22 @@ impl<'m> Printer<'m> {
             }
             self.out.push_str(" = ");
         }
+        if self.is_pretty {
+            let (length, next_arg) = (self.out.len(), self.next_arg);
+            if self.pretty(id).is_some() {
+                self.out.push('\n');
+                return;
+            }
+            self.out.truncate(length);
+            self.next_arg = next_arg;
+        }
+        self.generic(id);
+        self.location(&op.loc);
+        self.out.push('\n');
+    }
+    /// The generic form after the results.
+    fn generic(&mut self, id: OpId) {
+        let op = &self.module.ops[id];
         let _ = write!(self.out, "\"{}\"(", op.name);
         self.list(&op.operands, |p, value| p.value(*value));
         self.out.push(')');
@@ -127,7 +158,7 @@ impl<'m> Printer<'m> {
         if !op.regions.is_empty() {
             let isolated = matches!(&*op.name, "func.func" | "builtin.module");
             self.out.push_str(" (");
-            self.list(&op.regions, |p, region| p.region(*region, isolated));
+            self.list(&op.regions, |p, region| p.region(*region, isolated, true));
             self.out.push(')');
         }
         if !op.attrs.is_empty() {
@@ -151,8 +182,6 @@ impl<'m> Printer<'m> {
                 self.out.push(')');
             }
         }
-        self.location(&op.loc);
-        self.out.push('\n');
     }
     fn list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T)) {
         for (i, one) in items.iter().enumerate() {
@@ -176,10 +205,11 @@ impl<'m> Printer<'m> {
             }
         }
     }
-    fn region(&mut self, region: RegionId, isolated: bool) {
+    /// A region; without `entry` the arguments of its first block stand elsewhere.
+    fn region(&mut self, region: RegionId, isolated: bool, entry: bool) {
         let outside = (self.next_op, self.next_arg);
         if isolated {
-            (self.next_op, self.next_arg) = (0, 0);
+            (self.next_op, self.next_arg) = (0, self.first_arg);
         }
         let blocks = &self.module.regions[region].blocks;
         for (number, block) in blocks.iter().enumerate() {
@@ -188,7 +218,8 @@ impl<'m> Printer<'m> {
         self.out.push_str("{\n");
         for (number, &id) in blocks.iter().enumerate() {
             let block = &self.module.blocks[id];
-            if number > 0 || !block.args.is_empty() || block.ops.is_empty() {
+            let labelled = !block.args.is_empty() || block.ops.is_empty();
+            if number > 0 || (entry && labelled) {
                 self.line();
                 let _ = write!(self.out, "^bb{number}");
                 self.block_args(id);

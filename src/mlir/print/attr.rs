@@ -100,7 +100,7 @@ fn is_bare(name: &str) -> bool {
 }
 
 /// A name, in quotes when it must be.
-fn write_name(name: &str, out: &mut String) {
+pub(super) fn write_name(name: &str, out: &mut String) {
     match is_bare(name) {
         true => out.push_str(name),
         false => quote(name.as_bytes(), out),

@@ -22,7 +22,7 @@ pub(super) fn write(s: &StructAttr, out: &mut String) {
 }
 
 /// What stands after the kind.
-fn write_body(s: &StructAttr, out: &mut String) {
+pub(super) fn write_body(s: &StructAttr, out: &mut String) {
     match &*s.kind {
         "mesh" => {
             out.push_str("<[");

@@ -1,7 +1,5 @@
 //! The pretty forms of ops: the steps of [`crate::mlir::text::formats`], one by one.
 
-use std::sync::Arc;
-
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
@@ -15,7 +13,6 @@ use crate::mlir::text::formats::Step;
 use crate::mlir::text::formats::Types;
 use crate::mlir::text::op::Draft;
 use crate::mlir::types::Name;
-use crate::mlir::types::TensorType;
 use crate::mlir::types::Type;
 
 impl<'a> Reader<'a> {
@@ -478,7 +475,7 @@ impl<'a> Reader<'a> {
         }
         let ty = self.ty()?;
         let operand = match types {
-            Types::Complex => real_of(&ty),
+            Types::Complex => formats::real_of(&ty),
             _ => Some(ty.clone()),
         };
         let Some(operand) = operand else {
@@ -526,19 +523,4 @@ impl<'a> Reader<'a> {
         };
         Ok(())
     }
-}
-
-/// The type of the real part of a tensor of complex numbers.
-fn real_of(ty: &Type) -> Option<Type> {
-    let Type::Tensor(tensor) = ty else {
-        return None;
-    };
-    let Type::Complex(part) = &tensor.element else {
-        return None;
-    };
-    Some(Type::Tensor(Arc::new(TensorType {
-        dims: tensor.dims.clone(),
-        element: (**part).clone(),
-        encoding: tensor.encoding.clone(),
-    })))
 }

@@ -3,9 +3,14 @@
 mod others;
 mod stablehlo;
 
+use std::sync::Arc;
+
+use crate::mlir::types::TensorType;
+use crate::mlir::types::Type;
+
 /// One step of reading an op after its name.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(in crate::mlir) enum Step {
     /// An operand.
     Value,
     /// Operands with commas between, possibly none.
@@ -62,7 +67,7 @@ pub(super) enum Step {
 
 /// Kinds of attributes of Shardy.
 #[derive(Clone, Copy)]
-pub(super) enum Sdy {
+pub(in crate::mlir) enum Sdy {
     Mesh,
     Sharding,
     Shardings,
@@ -73,7 +78,7 @@ pub(super) enum Sdy {
 
 /// How types are given, after `:`.
 #[derive(Clone, Copy)]
-pub(super) enum Types {
+pub(in crate::mlir) enum Types {
     /// `(a, b) -> c`.
     Function,
     /// One type that all operands and the result have, or a function type.
@@ -108,7 +113,7 @@ pub(super) enum Types {
 
 /// Types of results that a form does not spell.
 #[derive(Clone, Copy)]
-pub(super) enum Given {
+pub(in crate::mlir) enum Given {
     /// No result.
     Nothing,
     /// `!shape.witness`.
@@ -141,7 +146,7 @@ pub(super) const CAST: &[Step] = &[Step::Value, Step::Dict, Step::Typed(Types::C
 pub(super) const RETURN: &[Step] = &[Step::Values, Step::Dict, Step::Typed(Types::Returned)];
 
 /// The form of an op, when it has one made of steps.
-pub(super) fn form(dialect: &str, op: &str) -> Option<&'static [Step]> {
+pub(in crate::mlir) fn form(dialect: &str, op: &str) -> Option<&'static [Step]> {
     let table = match dialect {
         "stablehlo" | "mhlo" => stablehlo::OPS,
         "chlo" => others::CHLO,
@@ -160,6 +165,21 @@ pub(super) fn form(dialect: &str, op: &str) -> Option<&'static [Step]> {
         Err(_) if dialect == "mhlo" && others::CHLO_UNARY.contains(&op) => Some(UNARY),
         Err(_) => None,
     }
+}
+
+/// The type of the real part of a tensor of complex numbers.
+pub(in crate::mlir) fn real_of(ty: &Type) -> Option<Type> {
+    let Type::Tensor(tensor) = ty else {
+        return None;
+    };
+    let Type::Complex(part) = &tensor.element else {
+        return None;
+    };
+    Some(Type::Tensor(Arc::new(TensorType {
+        dims: tensor.dims.clone(),
+        element: (**part).clone(),
+        encoding: tensor.encoding.clone(),
+    })))
 }
 
 #[cfg(test)]

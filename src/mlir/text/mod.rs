@@ -16,7 +16,7 @@ mod attrs;
 mod custom;
 mod dense;
 mod dialects;
-mod formats;
+pub(super) mod formats;
 mod location;
 mod op;
 mod region;
@@ -145,7 +145,7 @@ struct Definition {
 /// Names of values that may be used at the current place.
 #[derive(Default)]
 struct Scope<'a> {
-    /// By number, for names that are numbers.
+    /// By number, for most names that are numbers.
     numbered: Vec<Option<Definition>>,
     /// By name, for all others.
     named: BTreeMap<&'a str, Definition>,
@@ -200,33 +200,36 @@ impl<'a> Scope<'a> {
         (plain && digit).then(|| name.parse().ok())?
     }
     fn find(&self, name: &str) -> Option<Definition> {
-        match Self::number(name) {
-            Some(number) => self.numbered.get(number).copied().flatten(),
-            None => self.named.get(name).copied(),
-        }
+        let numbered = Self::number(name).and_then(|n| self.numbered.get(n).copied().flatten());
+        numbered.or_else(|| self.named.get(name).copied())
     }
     /// Adds a name; false when it stands for something already.
     fn define(&mut self, name: &'a str, definition: Definition) -> bool {
-        let old = match Self::number(name) {
+        if self.find(name).is_some() {
+            return false;
+        }
+        // A number far beyond the others is a name like any other, so that the list stays short.
+        let short = self.numbered.len() * 2 + 256;
+        match Self::number(name).filter(|n| *n < short) {
             Some(number) => {
                 if self.numbered.len() <= number {
                     self.numbered.resize(number + 1, None);
                 }
-                self.numbered[number].replace(definition)
+                self.numbered[number] = Some(definition);
             }
-            None => self.named.insert(name, definition),
-        };
+            None => {
+                self.named.insert(name, definition);
+            }
+        }
         self.order.push(name);
-        old.is_none()
+        true
     }
     /// Forgets all names but the first `count` that were defined.
     fn forget_after(&mut self, count: usize) {
         for name in self.order.drain(count.min(self.order.len())..) {
-            match Self::number(name) {
-                Some(number) => self.numbered[number] = None,
-                None => {
-                    self.named.remove(name);
-                }
+            let slot = Self::number(name).and_then(|n| self.numbered.get_mut(n));
+            if slot.and_then(Option::take).is_none() {
+                self.named.remove(name);
             }
         }
     }

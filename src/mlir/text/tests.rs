@@ -11,6 +11,7 @@ use crate::base::Code;
 use crate::base::Location;
 use crate::mlir::attrs::DenseData;
 use crate::mlir::print::print;
+use crate::mlir::print::print_pretty;
 use crate::mlir::print::print_with_locations;
 
 /// Programs in the pretty form, each with its generic form.
@@ -58,6 +59,12 @@ fn what_is_printed_reads_back() {
         let first = module(&pretty);
         let text = print(&first);
         let again = print(&module(&text));
+        assert!(
+            text == again,
+            "{name}:\n{}",
+            first_difference(&text, &again)
+        );
+        let again = print(&module(&print_pretty(&first)));
         assert!(
             text == again,
             "{name}:\n{}",
@@ -337,6 +344,16 @@ fn nesting_is_bounded() {
 }
 
 #[test]
+fn numbers_of_values_may_be_large() {
+    let text = "%9999999 = \"a.b\"() : () -> i1\n\"a.c\"(%9999999) : (i1) -> ()\n\
+        %3 = \"a.b\"() ({\n%600 = \"a.b\"() : () -> i1\n}) : () -> i1\n\
+        %300 = \"a.b\"() : () -> i1\n%600 = \"a.b\"() : () -> i1\n";
+    assert!(read(text).is_ok());
+    let twice = wrong(&format!("{text}%9999999 = \"a.b\"() : () -> i1\n"));
+    assert_eq!((twice.0, twice.1), (codes::TEXT_NAME, 8));
+}
+
+#[test]
 fn regions_are_bounded() {
     let text = format!(
         "{}{}",
@@ -430,10 +447,12 @@ pub(crate) fn fuzz(texts: &[String], seed: u64, rounds: usize) -> usize {
             continue;
         };
         accepted += 1;
-        let printed = print(&module);
-        match read(&printed) {
-            Ok(again) => assert!(print(&again) == printed, "prints otherwise:\n{text}"),
-            Err(error) => panic!("{error}\n{printed}\nprinted of\n{text}"),
+        let generic = print(&module);
+        for printed in [&generic, &print_pretty(&module)] {
+            match read(printed) {
+                Ok(again) => assert!(print(&again) == generic, "prints otherwise:\n{text}"),
+                Err(error) => panic!("{error}\n{printed}\nprinted of\n{text}"),
+            }
         }
     }
     accepted

@@ -131,6 +131,16 @@ pub(super) const SDY: &[(&str, &[Step])] = &[
         ],
     ),
     (
+        "data_flow_edge",
+        &[
+            Value,
+            Optional(&[Key("sharding"), Shardy("sharding", Sdy::Sharding)]),
+            Dict,
+            Typed(Types::Same),
+        ],
+    ),
+    ("func_data_flow_edge", UNARY),
+    (
         "manual_computation",
         &[
             Text("("),
@@ -201,6 +211,17 @@ pub(super) const SDY: &[(&str, &[Step])] = &[
         ],
     ),
     (
+        "replicated_to_unreduced",
+        &[
+            Shardy("axes", Sdy::AxisList),
+            Value,
+            Key("out_sharding"),
+            Shardy("out_sharding", Sdy::Sharding),
+            Dict,
+            Typed(Types::Same),
+        ],
+    ),
+    (
         "reshard",
         &[
             Value,
@@ -210,6 +231,17 @@ pub(super) const SDY: &[(&str, &[Step])] = &[
         ],
     ),
     ("return", RETURN),
+    (
+        "sharded_to_unreduced",
+        &[
+            Shardy("axes", Sdy::AxisLists),
+            Value,
+            Key("out_sharding"),
+            Shardy("out_sharding", Sdy::Sharding),
+            Dict,
+            Typed(Types::Same),
+        ],
+    ),
     (
         "sharding_constraint",
         &[

@@ -198,6 +198,10 @@ pub fn translate(
     let is_open =
         options.dims.is_empty() && options.shapes.is_empty() && options.platform.is_none();
     let mut notes = Vec::new();
+    let written = || match is_open {
+        true => front::import_mlir(program, options),
+        false => Ok(None),
+    };
     let mut module = || -> Result<hlo::Module> {
         let program = front::import(program, options)?;
         hlo::verify::check(&program.module)?;
@@ -207,19 +211,20 @@ pub fn translate(
     let bytes = match form {
         OutputForm::HloText => hlo::print::module(&module()?).into_bytes(),
         OutputForm::HloProto => wire::hlo::encode_module(&module()?),
-        OutputForm::StablehloText | OutputForm::StablehloBytecode(_) => {
-            let written = match is_open {
-                true => front::import_mlir(program, options)?,
-                false => None,
-            };
-            let mlir = match written {
+        OutputForm::StablehloText => {
+            let mlir = match written()? {
                 Some(mlir) => mlir,
                 None => stablehlo::from_hlo(&module()?)?,
             };
-            match form {
-                OutputForm::StablehloBytecode(version) => bytecode::write(&mlir, version)?,
-                _ => mlir::print::print_with_locations(&mlir).into_bytes(),
-            }
+            mlir::print::print_with_locations(&mlir).into_bytes()
+        }
+        // Old artifacts have no ops of CHLO: by way of HLO they become composites.
+        OutputForm::StablehloBytecode(version) => {
+            let mlir = match written()? {
+                Some(mlir) if version >= bytecode::MIXED || !mlir.has_dialect("chlo") => mlir,
+                _ => stablehlo::from_hlo_portable(&module()?)?,
+            };
+            bytecode::write(&mlir, version)?
         }
     };
     Ok((bytes, notes))

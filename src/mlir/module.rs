@@ -263,6 +263,11 @@ impl Module {
         let has = |op: &OpId| self.symbol_name(*op) == Some(name);
         self.blocks[self.body()].ops.iter().copied().find(has)
     }
+    /// Whether some op is of that dialect.
+    pub fn has_dialect(&self, dialect: &str) -> bool {
+        let is_of = |op: &Op| op.name.split_once('.').is_some_and(|(of, _)| of == dialect);
+        self.ops.values().any(is_of)
+    }
     /// The symbol name of an op that has one.
     pub fn symbol_name(&self, op: OpId) -> Option<&str> {
         self.ops[op].attrs.get("sym_name")?.as_str()

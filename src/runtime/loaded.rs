@@ -342,16 +342,13 @@ impl Bound<'_> {
 
     /// What each launch of the last run counted, a JSON object for each, on simulated devices.
     pub fn counts(&self) -> Vec<serde_json::Value> {
-        let mut counts = Vec::new();
-        for part in &self.parts {
-            match &*lock(part) {
-                #[cfg(feature = "cpu")]
-                Part::Cpu(_) => {}
-                #[cfg(feature = "cuda")]
-                Part::Cuda(bound) => counts.extend_from_slice(bound.counts()),
-            }
-        }
-        counts
+        let counts = self.parts.iter().map(|part| match &*lock(part) {
+            #[cfg(feature = "cpu")]
+            Part::Cpu(_) => Vec::new(),
+            #[cfg(feature = "cuda")]
+            Part::Cuda(bound) => bound.counts().to_vec(),
+        });
+        counts.flatten().collect()
     }
 
     /// The array leaves of the result, of each device.

@@ -202,6 +202,30 @@ fn every_form_is_translated_to_every_other() {
 }
 
 #[test]
+fn artifacts_hold_ops_of_chlo() {
+    let room = room(&[]);
+    let text = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n\
+                %0 = chlo.sinh %a : tensor<2xf32> -> tensor<2xf32>\n\
+                return %0 : tensor<2xf32>\n}\n";
+    fs::write(room.path("sinh.mlir"), text).unwrap();
+    fs::write(room.path("in.npy"), npy(&[0.0, 1.0])).unwrap();
+    // Composites are as old as 1.0.0.
+    for version in ["1.0.0", "1.11.0"] {
+        let to = ["translate", "sinh.mlir", "--to", "stablehlo-bytecode"];
+        let as_of = ["--stablehlo-version", version, "-o", "sinh"];
+        expect(&room.run(&[to, as_of].concat()), 0, "");
+        let ran = room.run(&["eval", "sinh", "-i", "in.npy"]);
+        expect(&ran, 0, "");
+        // sinh(1), from mpmath.
+        assert!(
+            stdout(&ran).contains("{0.0, 1.1752012}"),
+            "{}",
+            stdout(&ran)
+        );
+    }
+}
+
+#[test]
 fn what_cannot_be_translated_is_told() {
     let room = room(&[]);
     expect(&room.run(&["translate", "add.hlo"]), 2, "--to");

@@ -26,6 +26,7 @@ mod write;
 pub use container::MAGIC;
 pub use read::read;
 pub use write::DEFAULT_VERSION;
+pub use write::MIXED;
 pub use write::Version;
 pub use write::write;
 

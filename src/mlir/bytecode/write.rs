@@ -727,7 +727,7 @@ enum OpName {
 }
 
 /// The version of StableHLO since which artifacts may hold ops of other dialects.
-const MIXED: Version = (1, 11);
+pub const MIXED: Version = (1, 11);
 
 /// The dialects whose ops may stand among those of VHLO.
 const FOREIGN: [&str; 5] = ["chlo", "sdy", "shape", "arith", "tensor"];

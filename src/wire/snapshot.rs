@@ -38,6 +38,10 @@ pub struct Values {
 }
 
 /// A message that holds a module.
+#[cfg_attr(
+    not(feature = "reference"),
+    expect(dead_code, reason = "a loader takes the values and leaves the program")
+)]
 pub(super) enum Holder {
     Module(Box<pb::HloModuleProto>),
     WithConfig(Box<pb::HloModuleProtoWithConfig>),

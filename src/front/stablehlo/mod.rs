@@ -55,8 +55,15 @@ pub fn to_hlo(module: &mlir::Module, options: &Options) -> Result<hlo::Module> {
 /// Those of the verifier, and `COMPILE_UNSUPPORTED` for what has no form in either dialect, with the
 /// instruction.
 pub fn from_hlo(module: &hlo::Module) -> Result<mlir::Module> {
+    export::convert(&settled(module)?, false)
+}
+
+/// The module with types that say what is dynamic: HLO may leave that out, StableHLO may not.
+fn settled(module: &hlo::Module) -> Result<hlo::Module> {
     hlo::verify::check(module)?;
-    export::convert(module, false)
+    let mut module = module.clone();
+    hlo::dynamic::flow::settle(&mut module)?;
+    Ok(module)
 }
 
 /// Converts a module of HLO to StableHLO alone: what is an op of CHLO elsewhere is a composite here,
@@ -65,6 +72,5 @@ pub fn from_hlo(module: &hlo::Module) -> Result<mlir::Module> {
 /// # Errors
 /// Those of [`from_hlo`].
 pub fn from_hlo_portable(module: &hlo::Module) -> Result<mlir::Module> {
-    hlo::verify::check(module)?;
-    export::convert(module, true)
+    export::convert(&settled(module)?, true)
 }

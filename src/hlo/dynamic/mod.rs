@@ -6,6 +6,7 @@
 //! the formulas, the compiler turns them into instructions. `hlo/SEMANTICS.md` has the rules in words.
 
 mod contraction;
+pub mod flow;
 mod movement;
 mod reshape;
 

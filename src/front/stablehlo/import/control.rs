@@ -3,6 +3,7 @@
 use crate::base::Result;
 use crate::front::stablehlo::import::Converter;
 use crate::front::stablehlo::import::regions::OneParameter;
+use crate::front::stablehlo::types::Known;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::mlir::OpRef;
@@ -62,15 +63,20 @@ impl<'m> Converter<'m> {
             branches.push(self.region(op, branch, Some(&one))?);
         }
         let id = self.b().op(Op::Conditional { branches }, &operands)?;
+        self.say_dynamic(op, id)?;
         self.set_results(op, id)
     }
 
     fn while_loop(&mut self, op: OpRef<'m>) -> Result<()> {
         let mut operands = self.operands(op)?;
-        let arguments: Vec<Shape> = operands
-            .iter()
-            .map(|&o| self.out.shape(o).without_layout())
-            .collect();
+        let mut arguments = Vec::with_capacity(operands.len());
+        for (index, &operand) in operands.iter().enumerate() {
+            // What goes around may be dynamic though it enters static.
+            let mut shape = self.out.shape(operand).without_layout();
+            let declared = self.declared(op, index)?;
+            dynamic_as_declared(&mut shape, &declared);
+            arguments.push(shape);
+        }
         let captures = self.passed(&op.regions);
         operands.extend(self.values_of(op, &captures)?);
         if operands.is_empty() {
@@ -86,10 +92,27 @@ impl<'m> Converter<'m> {
         let condition = self.region(op, 0, Some(&one))?;
         let state = self.one_or_tuple(&operands)?;
         let id = self.b().while_loop(condition, body, state)?;
+        self.say_dynamic(op, id)?;
         if operands.len() == 1 {
             return self.set_one(op, id);
         }
         self.set_elements(op, id)
+    }
+
+    /// The value of an op is dynamic where the types of the op's results say so.
+    fn say_dynamic(&mut self, op: OpRef<'m>, id: InstrId) -> Result<()> {
+        let mut shape = self.out.shape(id).clone();
+        for index in 0..op.results.len() {
+            let declared = self.declared(op, index)?;
+            match &mut shape {
+                Shape::Tuple(parts) if index < parts.len() => {
+                    dynamic_as_declared(&mut parts[index], &declared);
+                }
+                shape => dynamic_as_declared(shape, &declared),
+            }
+        }
+        self.out.instrs[id].shape = shape;
+        Ok(())
     }
 
     fn barrier(&mut self, op: OpRef<'m>) -> Result<()> {
@@ -133,5 +156,17 @@ impl<'m> Converter<'m> {
             self.set(op, index, id)?;
         }
         Ok(())
+    }
+}
+
+/// Makes a shape dynamic where its declaration is.
+fn dynamic_as_declared(shape: &mut Shape, declared: &Known) {
+    if let (Shape::Array(array), Known::Whole(Shape::Array(declared))) = (shape, declared)
+        && declared.is_dynamic()
+        && array.dims == declared.dims
+    {
+        let dynamic =
+            (0..array.rank()).map(|d| array.is_dynamic_dim(d) || declared.is_dynamic_dim(d));
+        array.dynamic = dynamic.collect();
     }
 }

@@ -1,7 +1,7 @@
 //! Dynamic arrays become static ones of their bounds, beside their sizes.
 //!
 //! First every value gets its shape: which dimensions are dynamic follows from the ops, through
-//! loops, branches and calls ([`flow`]). Then a value of a dynamic array is a tuple of the array at
+//! loops, branches and calls ([`Flow`]). Then a value of a dynamic array is a tuple of the array at
 //! its bounds and an s32 for each dynamic dimension ([`rewrite`]), ops work on the arrays and on the
 //! sizes ([`work`]), and whatever would see elements beyond the real sizes is kept from it
 //! ([`masked`]). At the door a dynamic array is the bytes that XLA has for it ([`door`]). Afterwards
@@ -9,7 +9,6 @@
 
 mod contraction;
 mod door;
-mod flow;
 mod masked;
 mod movement;
 mod rewrite;
@@ -19,14 +18,18 @@ mod work;
 
 use crate::analysis::call_graph;
 use crate::base::Result;
+use crate::hlo::InstrId;
 use crate::hlo::Module;
-use crate::hlo::Op;
 use crate::hlo::Stage;
-use crate::hlo::custom_calls;
+use crate::hlo::dynamic::flow::Flow;
+use crate::hlo::dynamic::flow::is_about_sizes;
+use crate::hlo::dynamic::flow::is_dynamic;
+use crate::hlo::dynamic::flow::static_shape;
 use crate::passes::edit::Edit;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
+use crate::passes::pass::unsupported;
 use crate::shape::ArrayShape;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
@@ -50,39 +53,18 @@ impl Pass for DynamicDimensions {
         if !concerns {
             return Ok(Changed::No);
         }
-        let flow = flow::Flow::of(module, &comps, cx.target)?;
+        let target = cx.target;
+        let refuse = |id: InstrId, why: &str| {
+            let why = format!("it {why}");
+            Err(unsupported(module, id, target, &why))
+        };
+        let flow = Flow::of(module, &comps, &door::shapes(module).0, &refuse)?;
         rewrite::rewrite(module, &comps, flow)?;
         let mut edit = Edit::new(module);
         comps.iter().for_each(|&comp| edit.touch(comp));
         edit.finish();
         Ok(Changed::Yes)
     }
-}
-
-/// Whether the op itself is about sizes.
-fn is_about_sizes(op: &Op) -> bool {
-    match op {
-        Op::GetDimensionSize { .. } | Op::SetDimensionSize { .. } | Op::DynamicReshape => true,
-        Op::CustomCall(call) => [custom_calls::PAD_TO_STATIC, custom_calls::SLICE_TO_DYNAMIC]
-            .contains(&call.target.as_str()),
-        _ => false,
-    }
-}
-
-/// Whether any array in the shape is dynamic.
-fn is_dynamic(shape: &Shape) -> bool {
-    match shape {
-        Shape::Array(array) => array.is_dynamic(),
-        Shape::Tuple(parts) => parts.iter().any(is_dynamic),
-        Shape::Token | Shape::Opaque => false,
-    }
-}
-
-/// The shape with every array at its bounds.
-fn static_shape(shape: &Shape) -> Shape {
-    let mut plain = shape.clone();
-    plain.for_each_array_mut(&mut |array| array.dynamic.clear());
-    plain
 }
 
 /// The dynamic dimensions of an array, in order.

@@ -11,15 +11,12 @@ use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::hlo::dynamic::Sizes;
-use crate::hlo::dynamic::result_sizes;
+use crate::hlo::dynamic::flow::Flow;
+use crate::hlo::dynamic::flow::is_dynamic;
+use crate::hlo::dynamic::flow::static_shape;
 use crate::passes::legalize::dynamic::boxed;
 use crate::passes::legalize::dynamic::door;
 use crate::passes::legalize::dynamic::dynamic_dims;
-use crate::passes::legalize::dynamic::flow::Flow;
-use crate::passes::legalize::dynamic::flow::constant_size;
-use crate::passes::legalize::dynamic::is_about_sizes;
-use crate::passes::legalize::dynamic::is_dynamic;
-use crate::passes::legalize::dynamic::static_shape;
 use crate::passes::legalize::dynamic::work::Array;
 use crate::passes::legalize::dynamic::work::Clamps;
 use crate::passes::legalize::dynamic::work::Work;
@@ -219,17 +216,11 @@ impl Rewriter<'_> {
 
     /// The formulas of an op on arrays, when it is one for [`Work`].
     fn formulas(&self, id: InstrId) -> Result<Option<Vec<Sizes>>> {
-        let instr = self.module.instr(id);
-        let shapes = instr.operands.iter().map(|&o| self.flow.shape(o));
-        let shapes: Vec<&Shape> = shapes.collect();
-        if !is_about_sizes(&instr.op) && !shapes.iter().any(|shape| is_dynamic(shape)) {
-            return Ok(None);
-        }
-        let arrays: Vec<&ArrayShape> = shapes.iter().filter_map(|s| s.as_array()).collect();
-        let constant = |i: usize| constant_size(self.module, *instr.operands.get(i)?);
-        let sizes = result_sizes(&instr.op, &arrays, &instr.shape, &constant);
-        sizes.map(Some).map_err(|why| {
-            let message = format!("`{}` {why} all of a sudden", instr.op.opcode());
+        self.flow.formulas(self.module, id).map_err(|why| {
+            let message = format!(
+                "`{}` {why} all of a sudden",
+                self.module.instr(id).op.opcode()
+            );
             Diagnostic::internal(codes::INTERNAL, message)
         })
     }

@@ -1,26 +1,27 @@
 //! Which dimensions of which values are dynamic.
 
-use crate::analysis::trip_count::scalar_integer;
 use crate::base::IdMap;
 use crate::base::Result;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
+use crate::hlo::custom_calls;
 use crate::hlo::dynamic::Sizes;
 use crate::hlo::dynamic::result_sizes;
-use crate::passes::legalize::dynamic::door;
-use crate::passes::legalize::dynamic::is_about_sizes;
-use crate::passes::legalize::dynamic::is_dynamic;
-use crate::passes::legalize::dynamic::static_shape;
-use crate::passes::pass::unsupported;
+use crate::hlo::visit;
+use crate::literal::Literal;
+use crate::literal::Number;
+use crate::literal::number;
 use crate::shape::ArrayShape;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
-use crate::target::Target;
+
+/// What is asked when an op has no meaning for an operand's dynamic dimensions.
+pub type Refuse<'r> = dyn Fn(InstrId, &str) -> Result<()> + 'r;
 
 /// The shapes of all values.
-pub(super) struct Flow {
+pub struct Flow {
     shapes: IdMap<InstrId, Option<Shape>>,
     /// Of each computation's parameters.
     params: IdMap<CompId, Vec<Shape>>,
@@ -28,55 +29,77 @@ pub(super) struct Flow {
     results: IdMap<CompId, Option<Shape>>,
     /// Whether a shape of a computation has changed in this round.
     changed: bool,
+    /// Whether what is padded to be static counts as such.
+    padded_is_static: bool,
 }
 
 impl Flow {
-    /// Follows values through the computations, which are listed callees before callers.
-    ///
-    /// # Errors
-    /// `COMPILE_UNSUPPORTED` for an op that has no meaning for an operand's dynamic dimensions.
-    pub(super) fn of(module: &Module, comps: &[CompId], target: &Target) -> Result<Self> {
-        let mut flow = Self {
+    fn new() -> Self {
+        Self {
             shapes: IdMap::new(),
             params: IdMap::new(),
             results: IdMap::new(),
             changed: true,
-        };
+            padded_is_static: false,
+        }
+    }
+    /// Follows values through the computations, which are listed callees before callers, from entry
+    /// parameters of the shapes `door`. An op that has no meaning for an operand's dynamic dimensions
+    /// goes to `refuse`, with the reason; when that is no error, the op gives what it says it gives.
+    ///
+    /// # Errors
+    /// Those of `refuse`.
+    pub fn of(
+        module: &Module,
+        comps: &[CompId],
+        door: &[Shape],
+        refuse: &Refuse<'_>,
+    ) -> Result<Self> {
+        let mut flow = Self::new();
+        flow.follow(module, comps, door, refuse)?;
+        Ok(flow)
+    }
+    fn follow(
+        &mut self,
+        module: &Module,
+        comps: &[CompId],
+        door: &[Shape],
+        refuse: &Refuse<'_>,
+    ) -> Result<()> {
         for &comp in comps {
             let params = module.comps[comp].params.iter();
             let params = params.map(|&p| static_shape(module.shape(p)));
-            flow.params.set(comp, params.collect());
+            self.params.set(comp, params.collect());
             let root = static_shape(&module.root(comp).shape);
-            flow.results.set(comp, Some(root));
+            self.results.set(comp, Some(root));
         }
-        let door = door::shapes(module).0;
-        for (param, shape) in flow.params[module.entry].iter_mut().zip(&door) {
+        for (param, shape) in self.params[module.entry].iter_mut().zip(door) {
             merge(param, shape);
         }
         // Shapes only ever become more dynamic, so this ends.
-        while flow.changed {
-            flow.changed = false;
+        while self.changed {
+            self.changed = false;
             for &comp in comps.iter().rev() {
                 for &id in &module.comps[comp].instrs {
-                    let shape = flow.shape_of(module, id, target)?;
-                    flow.shapes.set(id, Some(shape));
+                    let shape = self.shape_of(module, id, refuse)?;
+                    self.shapes.set(id, Some(shape));
                 }
-                let root = flow.shape(module.comps[comp].root).clone();
-                flow.gives(comp, &root);
+                let root = self.shape(module.comps[comp].root).clone();
+                self.gives(comp, &root);
             }
         }
-        Ok(flow)
+        Ok(())
     }
     /// The shape of a value.
-    pub(super) fn shape(&self, id: InstrId) -> &Shape {
+    pub fn shape(&self, id: InstrId) -> &Shape {
         self.shapes[id].as_ref().unwrap_or(&Shape::Token)
     }
     /// The shapes of a computation's parameters.
-    pub(super) fn params(&self, comp: CompId) -> &[Shape] {
+    pub fn params(&self, comp: CompId) -> &[Shape] {
         &self.params[comp]
     }
     /// The shape of what a computation gives.
-    pub(super) fn result(&self, comp: CompId) -> &Shape {
+    pub fn result(&self, comp: CompId) -> &Shape {
         self.results[comp].as_ref().unwrap_or(&Shape::Token)
     }
     fn takes(&mut self, comp: CompId, number: usize, shape: &Shape) {
@@ -97,7 +120,7 @@ impl Flow {
             .unwrap_or(Shape::Token)
     }
 
-    fn shape_of(&mut self, module: &Module, id: InstrId, target: &Target) -> Result<Shape> {
+    fn shape_of(&mut self, module: &Module, id: InstrId, refuse: &Refuse<'_>) -> Result<Shape> {
         let instr = module.instr(id);
         let operands = &instr.operands;
         Ok(match &instr.op {
@@ -129,8 +152,15 @@ impl Flow {
             Op::Conditional { branches } => self.branched(branches, operands),
             _ => {
                 let mut shape = static_shape(&instr.shape);
-                if let Some(sizes) = self.formulas(module, id, target)? {
-                    give(&mut shape, &sizes);
+                let is_padded = matches!(&instr.op, Op::CustomCall(call) if call.target == custom_calls::PAD_TO_STATIC);
+                match self.formulas(module, id) {
+                    Ok(Some(_)) if is_padded && self.padded_is_static => {}
+                    Ok(Some(sizes)) => give(&mut shape, &sizes),
+                    Ok(None) => {}
+                    Err(why) => {
+                        refuse(id, &why)?;
+                        shape = instr.shape.without_layout();
+                    }
                 }
                 shape
             }
@@ -174,42 +204,111 @@ impl Flow {
     }
 
     /// The sizes of an op's results, when an operand is dynamic or the op is about sizes.
-    fn formulas(
-        &self,
-        module: &Module,
-        id: InstrId,
-        target: &Target,
-    ) -> Result<Option<Vec<Sizes>>> {
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn formulas(&self, module: &Module, id: InstrId) -> Result<Option<Vec<Sizes>>, String> {
         let instr = module.instr(id);
         let dynamic = instr.operands.iter().any(|&o| is_dynamic(self.shape(o)));
         if !dynamic && !is_about_sizes(&instr.op) {
             return Ok(None);
         }
-        let refused = |why: &str| unsupported(module, id, target, why);
         let arrays = instr.operands.iter().map(|&o| self.shape(o).as_array());
         let arrays: Option<Vec<&ArrayShape>> = arrays.collect();
         let Some(arrays) = arrays else {
-            return Err(refused("a dynamic array goes along with what is no array"));
+            return Err("takes a dynamic array along with what is no array".to_owned());
         };
         let constant = |i: usize| constant_size(module, *instr.operands.get(i)?);
-        let sizes = result_sizes(&instr.op, &arrays, &instr.shape, &constant);
-        sizes.map(Some).map_err(|why| refused(&format!("it {why}")))
+        result_sizes(&instr.op, &arrays, &instr.shape, &constant).map(Some)
     }
 }
 
 /// The value of a constant integer scalar.
-pub(super) fn constant_size(module: &Module, id: InstrId) -> Option<i64> {
-    match &module.instr(id).op {
-        Op::Constant(literal) => {
-            let value = literal.as_array().and_then(scalar_integer)?;
-            i64::try_from(value).ok()
-        }
-        _ => None,
+fn constant_size(module: &Module, id: InstrId) -> Option<i64> {
+    let Op::Constant(Literal::Array(array)) = &module.instr(id).op else {
+        return None;
+    };
+    if array.len() != 1 {
+        return None;
+    }
+    match number::decode(array.ty(), array.element(0)) {
+        Number::Int(value) => i64::try_from(value).ok(),
+        Number::Float(_) | Number::Complex(..) => None,
     }
 }
 
+/// Makes every shape of the module say which of its dimensions are dynamic, as follows from the ops.
+/// The entry's result stays what the program says it is, and so does what is padded to be static.
+///
+/// # Errors
+/// None: what an op has no meaning for stays as the program says it.
+pub fn settle(module: &mut Module) -> Result<()> {
+    let comps = visit::reachable(module);
+    let concerns = comps.iter().any(|&comp| {
+        let mut instrs = module.comps[comp].instrs.iter();
+        instrs.any(|&id| is_about_sizes(&module.instr(id).op) || is_dynamic(module.shape(id)))
+    });
+    if !concerns {
+        return Ok(());
+    }
+    let params = module.comps[module.entry].params.iter();
+    let door: Vec<Shape> = params.map(|&p| module.shape(p).clone()).collect();
+    let mut flow = Flow {
+        padded_is_static: true,
+        ..Flow::new()
+    };
+    flow.follow(module, &comps, &door, &|_, _| Ok(()))?;
+    let root = module.comps[module.entry].root;
+    for &comp in &comps {
+        for i in 0..module.comps[comp].instrs.len() {
+            let id = module.comps[comp].instrs[i];
+            if id != root {
+                dynamic_as(&mut module.instrs[id].shape, flow.shape(id));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives a shape the dynamic dimensions of another.
+fn dynamic_as(shape: &mut Shape, other: &Shape) {
+    match (shape, other) {
+        (Shape::Array(a), Shape::Array(b)) => a.dynamic.clone_from(&b.dynamic),
+        (Shape::Tuple(a), Shape::Tuple(b)) => {
+            a.iter_mut().zip(b).for_each(|(a, b)| dynamic_as(a, b));
+        }
+        _ => {}
+    }
+}
+
+/// Whether the op itself is about sizes.
+pub fn is_about_sizes(op: &Op) -> bool {
+    match op {
+        Op::GetDimensionSize { .. } | Op::SetDimensionSize { .. } | Op::DynamicReshape => true,
+        Op::CustomCall(call) => [custom_calls::PAD_TO_STATIC, custom_calls::SLICE_TO_DYNAMIC]
+            .contains(&call.target.as_str()),
+        _ => false,
+    }
+}
+
+/// Whether any array in the shape is dynamic.
+pub fn is_dynamic(shape: &Shape) -> bool {
+    match shape {
+        Shape::Array(array) => array.is_dynamic(),
+        Shape::Tuple(parts) => parts.iter().any(is_dynamic),
+        Shape::Token | Shape::Opaque => false,
+    }
+}
+
+/// The shape with every array at its bounds.
+pub fn static_shape(shape: &Shape) -> Shape {
+    let mut plain = shape.clone();
+    plain.for_each_array_mut(&mut |array| array.dynamic.clear());
+    plain
+}
+
 /// Makes the arrays of a shape dynamic where their sizes are not known.
-pub(super) fn give(shape: &mut Shape, sizes: &[Sizes]) {
+pub fn give(shape: &mut Shape, sizes: &[Sizes]) {
     let mut sizes = sizes.iter();
     shape.for_each_array_mut(&mut |array| {
         let Some(sizes) = sizes.next() else {

@@ -275,6 +275,6 @@ mod tests {
             assert!(bytecode(text).is_err(), "{text}");
         }
         assert!(form("hlo-text", Some("1.0")).is_err());
-        assert!(form("stablehlo", None).unwrap_err().help.is_some());
+        assert!(form("stablehlo-txt", None).unwrap_err().help.is_some());
     }
 }

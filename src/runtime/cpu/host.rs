@@ -225,8 +225,22 @@ mod machine {
                 found.push(name.to_owned());
             }
         }
+        let versions = [(1, "avx10.1"), (2, "avx10.2")];
+        let version = if widest == Avx512 { avx10() } else { 0 };
+        let known = versions.iter().filter(|(least, _)| *least <= version);
+        found.extend(known.map(|(_, name)| (*name).to_owned()));
         found.sort();
         found
+    }
+
+    /// The version of AVX10, which has a number where other features have bits; 0 is none.
+    fn avx10() -> u32 {
+        let told = highest(0) >= 0x24 && __cpuid_count(7, 0).eax >= 1;
+        if told && __cpuid_count(7, 1).edx >> 19 & 1 == 1 {
+            __cpuid_count(0x24, 0).ebx & 0xff
+        } else {
+            0
+        }
     }
 
     /// Vendor, family, first and last model, LLVM's name.
@@ -380,6 +394,9 @@ mod tests {
             is_x86_feature_detected!("avx512fp16")
         );
         assert_eq!(host.has("f16c"), is_x86_feature_detected!("f16c"));
+        // Versions of AVX10 hold all before them (Intel's manual, leaf 24H).
+        assert!(host.has("avx10.1") || !host.has("avx10.2"));
+        assert!(host.has("avx512fp16") || !host.has("avx10.1"));
         assert!(host.threads > 0 && !host.cpu.is_empty());
     }
 }

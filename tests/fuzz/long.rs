@@ -31,8 +31,28 @@ use super::program::Program;
 use super::shrink::shrink;
 use super::ways;
 
-/// A program that takes longer hangs.
+/// A program that computes longer hangs, and so does one that waits ten times as long: on a busy
+/// machine a worker may have to wait for its turn.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often the one who watches looks.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Processor time of a process, where the system tells.
+fn worked(process: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // Behind the name, which may hold anything, hundredths of a second in the 12th and 13th field.
+    let fields = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace();
+    let ticks = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|f| f.parse::<u64>().ok());
+    Duration::from_millis(ticks.sum::<u64>() * 10)
+}
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
@@ -99,10 +119,12 @@ fn watch(first: u64, end: Instant, totals: &mut Totals) -> u64 {
     });
     let mut seed = first;
     let mut shrinking = false;
+    let mut told = (Instant::now(), worked(worker.id()));
     loop {
         let patience = if shrinking { PATIENCE * 10 } else { PATIENCE };
-        let ending = match lines.recv_timeout(patience) {
+        let ending = match lines.recv_timeout(LOOK) {
             Ok(line) => {
+                told = (Instant::now(), worked(worker.id()));
                 if let Some(next) = line.strip_prefix("seed ") {
                     seed = next.parse().unwrap_or(seed);
                     totals.programs += 1;
@@ -119,7 +141,13 @@ fn watch(first: u64, end: Instant, totals: &mut Totals) -> u64 {
                 }
                 None
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => Some("hangs"),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let computed = worked(worker.id()).saturating_sub(told.1);
+                if computed < patience && told.0.elapsed() < patience * 10 {
+                    continue;
+                }
+                Some("hangs")
+            }
             Err(mpsc::RecvTimeoutError::Disconnected) => Some("dies"),
         };
         let _ = worker.kill();

@@ -358,6 +358,8 @@ fn write_dense(dense: &Dense, out: &mut String) {
                 quote(&strings[i], out)
             });
         }
+        // Integers of no bits take no bytes.
+        DenseData::Bytes(bytes) if bytes.is_empty() && !dims.contains(&0) => out.push('0'),
         DenseData::Bytes(bytes) if bytes.is_empty() => {}
         DenseData::Bytes(bytes) if dense.splat => write_number(element, bytes, out),
         DenseData::Bytes(bytes) => {

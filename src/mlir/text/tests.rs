@@ -143,6 +143,13 @@ fn a_splat_is_not_expanded() {
 }
 
 #[test]
+fn integers_of_no_bits_read_back() {
+    for text in ["dense<0> : tensor<1xi0>", "dense<> : tensor<0xi0>"] {
+        assert_eq!(crate::mlir::print::attr(&attr_of(text)), text);
+    }
+}
+
+#[test]
 fn strings_unescape() {
     let Attr::String(bytes) = attr_of(r#""a\22b\\c\0A\C3\A9\FF\n""#) else {
         panic!("a string");

@@ -133,8 +133,11 @@ impl Format {
         let negative = bits & self.sign_bit() != 0;
         let magnitude = bits & (self.sign_bit() - 1);
         let value = match self.specials {
-            Specials::Ieee if magnitude > self.infinity() => f64::NAN,
-            Specials::Ieee if magnitude == self.infinity() => f64::INFINITY,
+            // A NaN keeps its payload, infinity has none.
+            Specials::Ieee if magnitude >= self.infinity() => {
+                let payload = (magnitude - self.infinity()) << (52 - self.mantissa_bits);
+                f64::from_bits(f64::INFINITY.to_bits() | payload)
+            }
             Specials::LastIsNan if magnitude > self.max_finite() => f64::NAN,
             Specials::NegativeZeroIsNan if bits == self.sign_bit() => f64::NAN,
             _ => {
@@ -223,14 +226,17 @@ pub fn float_from_int(ty: PrimitiveType, x: i128) -> u64 {
     }
 }
 
-/// The value of these bits of a float type.
+/// The value of these bits of a float type. A NaN keeps its sign and, left-aligned, its payload.
 ///
 /// # Panics
 /// When `ty` is not a float type.
 pub fn float_to_f64(ty: PrimitiveType, bits: u64) -> f64 {
     match ty {
         PrimitiveType::F64 => f64::from_bits(bits),
-        PrimitiveType::F32 => f64::from(f32::from_bits(bits as u32)),
+        // The processor would make a signaling NaN quiet.
+        PrimitiveType::F32 if !f32::from_bits(bits as u32).is_nan() => {
+            f64::from(f32::from_bits(bits as u32))
+        }
         PrimitiveType::F8E8M0FNU if bits & 0xff == 0xff => f64::NAN,
         PrimitiveType::F8E8M0FNU => power_of_two((bits & 0xff) as i32 - 127),
         _ => Format::of(ty).expect("the type is a float").decode(bits),

@@ -77,7 +77,8 @@ fn value_op(
     }
 }
 
-/// A constant of the bounds, whose dimensions are set to the value's sizes one after the other.
+/// A constant of the bounds, whose dimensions are set to the value's sizes one after the other. The
+/// sizes stand behind barriers: a constant one that is the bound would make the dimension static.
 fn dynamic_value(
     module: &mut Module,
     comp: CompId,
@@ -93,14 +94,7 @@ fn dynamic_value(
         let size = i32::try_from(value.shape().dims[d]).expect("a small size");
         let scalar = ArrayShape::scalar(PrimitiveType::S32);
         let size = ArrayLiteral::new(scalar.clone(), size.to_le_bytes().to_vec());
-        let parts = [
-            (last, Shape::Array(reached.clone())),
-            (
-                (Op::Constant(Literal::Array(size)), Vec::new()),
-                Shape::Array(scalar),
-            ),
-        ];
-        let parts = parts.into_iter().map(|((op, operands), shape)| {
+        let mut push = |op, operands: Vec<InstrId>, shape| {
             let id = module.instrs.push(Instr {
                 name: format!("built-in.{}", module.instrs.len()),
                 op,
@@ -112,8 +106,16 @@ fn dynamic_value(
             });
             made.push(id);
             id
-        });
-        last = (Op::SetDimensionSize { dim: d }, parts.collect());
+        };
+        let scalar = Shape::Array(scalar);
+        let array = push(last.0, last.1, Shape::Array(reached.clone()));
+        let size = push(
+            Op::Constant(Literal::Array(size)),
+            Vec::new(),
+            scalar.clone(),
+        );
+        let size = push(Op::OptimizationBarrier, vec![size], scalar);
+        last = (Op::SetDimensionSize { dim: d }, vec![array, size]);
         reached.dynamic.resize(shape.rank(), false);
         reached.dynamic[d] = true;
     }

@@ -3,6 +3,8 @@
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
+use libtest_mimic::Failed;
+use xla_aot::collective::Topology;
 use xla_aot::eval;
 use xla_aot::front;
 use xla_aot::hlo;
@@ -15,11 +17,13 @@ use xla_aot::literal::number::Number;
 use xla_aot::shape::PrimitiveType;
 
 use super::program::Accuracy;
+use super::program::Door;
 use super::program::Line;
 use super::program::Program;
 use crate::Engine;
 use crate::conformance::constants;
 use crate::conformance::flatten;
+use crate::devices;
 
 /// What is wrong with a program on an engine.
 #[derive(Clone, Debug)]
@@ -41,7 +45,7 @@ pub struct Way {
     pub built_in: bool,
 }
 
-/// The values of all arrays of a program, by name, as the evaluator has them.
+/// The values of all arrays of a program on one device, by name, as the evaluator has them.
 pub struct Values(Vec<(usize, ArrayLiteral)>);
 
 impl Values {
@@ -73,7 +77,7 @@ impl Values {
 
 /// A refusal that says so is no fault.
 fn is_refusal(message: &str) -> bool {
-    message.starts_with("unsupported[")
+    message.starts_with("not supported[")
 }
 
 fn caught<T>(engine: &str, run: impl FnOnce() -> Result<T, String>) -> Result<T, Fault> {
@@ -100,26 +104,58 @@ fn module(program: &Program, outputs: &[usize]) -> Result<Module, Fault> {
     })
 }
 
-fn arguments(program: &Program) -> Vec<Literal> {
-    program.inputs().into_iter().map(Literal::Array).collect()
+/// The arguments of a device.
+fn arguments(program: &Program, device: usize) -> Vec<Literal> {
+    let arrays = program.inputs_of(device).into_iter().map(Literal::Array);
+    match program.door {
+        Door::Nested => vec![Literal::Tuple(arrays.collect())],
+        Door::Tuple | Door::Bare => arrays.collect(),
+    }
 }
 
-/// Every array of the program.
+/// The program as one of several devices.
+fn together(program: &Program, outputs: &[usize]) -> Result<devices::Program, String> {
+    let (replicas, partitions) = program.devices;
+    Ok(devices::Program {
+        text: program.text(outputs),
+        topology: Topology::new(replicas as i64, partitions as i64)?,
+        inputs: (0..program.device_count())
+            .map(|device| arguments(program, device))
+            .collect(),
+        expected: Vec::new(),
+        error: None,
+    })
+}
+
+/// Every array of the program, on each device.
 ///
 /// # Errors
 /// When the program is not well formed or the evaluator cannot run it.
-pub fn evaluate(program: &Program) -> Result<Values, Fault> {
+pub fn evaluate(program: &Program) -> Result<Vec<Values>, Fault> {
     let arrays = program.lines.iter().filter(|line| line.array.is_some());
     let names: Vec<usize> = arrays.map(|line| line.name).collect();
     let module = module(program, &names)?;
-    let result = caught("eval", || {
-        eval::evaluate(&module, &arguments(program)).map_err(|e| e.to_string())
+    let results = caught("eval", || {
+        if program.device_count() == 1 {
+            let result = eval::evaluate(&module, &arguments(program, 0));
+            return Ok(vec![vec![result.map_err(|e| e.to_string())?]]);
+        }
+        let results = devices::evaluate(&together(program, &names)?);
+        results.map_err(|e| e.message().unwrap_or_default().to_owned())
     })?;
+    let values = |result: Vec<Literal>| {
+        let leaves = arrays_of(&result);
+        Values(names.iter().copied().zip(leaves).collect())
+    };
+    Ok(results.into_iter().map(values).collect())
+}
+
+fn arrays_of(results: &[Literal]) -> Vec<ArrayLiteral> {
     let mut leaves = Vec::new();
-    flatten(&result, &mut leaves);
-    Ok(Values(
-        names.into_iter().zip(leaves.into_iter().cloned()).collect(),
-    ))
+    results
+        .iter()
+        .for_each(|result| flatten(result, &mut leaves));
+    leaves.into_iter().cloned().collect()
 }
 
 /// How a program fares.
@@ -149,17 +185,21 @@ pub fn check(program: &Program, ways: &[Way]) -> Result<Outcome, Fault> {
         Ok(values) => values,
         Err(fault) => return refused(fault),
     };
-    let flushed = values.has_subnormal();
+    let flushed = values.iter().any(Values::has_subnormal);
     let mut outcome = Outcome::Agrees;
     for way in ways {
         if flushed && way.name != "sim" {
             continue;
         }
         match run(program, *way) {
-            Ok(got) => compare(program, &values, &got).map_err(|message| Fault {
-                engine: way_name(way),
-                message,
-            })?,
+            Ok(got) => {
+                for (values, got) in values.iter().zip(&got) {
+                    compare(program, values, got).map_err(|message| Fault {
+                        engine: way_name(way),
+                        message,
+                    })?;
+                }
+            }
             Err(fault) => outcome = refused(fault)?,
         }
     }
@@ -171,20 +211,33 @@ fn way_name(way: &Way) -> String {
     format!("{prefix}{}", way.name)
 }
 
-fn run(program: &Program, way: Way) -> Result<Vec<ArrayLiteral>, Fault> {
+/// The results on each device; of several devices none where the engine has one only.
+fn run(program: &Program, way: Way) -> Result<Vec<Vec<ArrayLiteral>>, Fault> {
     let module = module(program, &program.outputs)?;
-    let result = caught(&way_name(&way), || {
-        let inputs = arguments(program);
+    let several: Option<devices::Engine> = match way.name {
+        "native" => Some(devices::on_cpu),
+        "sim" => Some(devices::on_gpus),
+        _ => None,
+    };
+    let results = caught(&way_name(&way), || {
+        let said = |e: Failed| e.message().unwrap_or_default().to_owned();
+        if program.device_count() > 1 {
+            return match several {
+                Some(run) if !way.built_in => {
+                    run(&together(program, &program.outputs)?).map_err(said)
+                }
+                _ => Ok(Vec::new()),
+            };
+        }
+        let inputs = arguments(program, 0);
         let run = if way.built_in {
             (way.engine)(constants::built_in(module, inputs), &[])
         } else {
             (way.engine)(module, &inputs)
         };
-        run.map_err(|e| e.message().unwrap_or_default().to_owned())
+        Ok(vec![vec![run.map_err(said)?]])
     })?;
-    let mut leaves = Vec::new();
-    flatten(&result, &mut leaves);
-    Ok(leaves.into_iter().cloned().collect())
+    Ok(results.iter().map(|result| arrays_of(result)).collect())
 }
 
 fn compare(program: &Program, values: &Values, got: &[ArrayLiteral]) -> Result<(), String> {
@@ -194,6 +247,10 @@ fn compare(program: &Program, values: &Values, got: &[ArrayLiteral]) -> Result<(
     }
     for (line, got) in results.into_iter().zip(got) {
         let wanted = values.get(line.name);
+        if got.shape().dims != wanted.shape().dims {
+            let (got, wanted) = (got.shape(), wanted.shape());
+            return Err(format!("v{} is {got} and should be {wanted}", line.name));
+        }
         if let Some(i) = first_difference(line, got, wanted) {
             let text = |value: &ArrayLiteral| element_text(value.ty(), value.element(i));
             return Err(format!(
@@ -208,7 +265,7 @@ fn compare(program: &Program, values: &Values, got: &[ArrayLiteral]) -> Result<(
 }
 
 fn first_difference(line: &Line, got: &ArrayLiteral, wanted: &ArrayLiteral) -> Option<usize> {
-    if got.ty() != wanted.ty() || got.len() != wanted.len() {
+    if got.ty() != wanted.ty() {
         return Some(0);
     }
     let ty = got.ty();

@@ -1,7 +1,6 @@
 //! Dots, convolutions, transforms and solvers.
 
 use xla_aot::literal::number::Number;
-use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 
 use super::combine::Window;
@@ -13,13 +12,38 @@ use super::program::list;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(11) {
+    match maker.random.below(14) {
         0..4 => dot(maker),
-        4 => ragged(maker),
-        5..8 => convolution(maker),
-        8..10 => transform(maker),
-        _ => solve(maker),
+        4..6 => ragged(maker),
+        6 => scaled(maker),
+        7..10 => convolution(maker),
+        10..12 => transform(maker),
+        12 => solve(maker),
+        _ => divide(maker),
     }
+}
+
+/// Element types of two factors, and the type their products are summed in: mostly one type twice.
+fn pair(maker: &mut Maker) -> (PrimitiveType, PrimitiveType, PrimitiveType) {
+    use PrimitiveType::*;
+    if maker.random.below(5) > 0 {
+        let (ty, sum) = types(maker);
+        return (ty, ty, sum);
+    }
+    maker.random.pick(&[
+        (BF16, F32, F32),
+        (F32, F16, F32),
+        (F8E4M3FN, F8E5M2, F32),
+        (F8E5M2, BF16, F32),
+        (F8E3M4, F8E4M3, F16),
+        (S8, U8, S32),
+        (S4, S8, S32),
+        (S4, BF16, F32),
+        (S8, F32, F32),
+        (U16, S16, S64),
+        (F32, F64, F64),
+        (C64, C128, C128),
+    ])
 }
 
 /// An element type whose sums of some products are exact, and the type they are summed in.
@@ -45,6 +69,12 @@ fn types(maker: &mut Maker) -> (PrimitiveType, PrimitiveType) {
         (F8E5M2, F32),
         (S4, S32),
         (U32, U32),
+        (Pred, Pred),
+        (U4, U4),
+        (S2, S32),
+        (F8E4M3, F16),
+        (F8E4M3FNUZ, F32),
+        (F64, F32),
     ];
     maker.random.pick(&pairs)
 }
@@ -62,16 +92,15 @@ fn summed(ty: PrimitiveType) -> Accuracy {
 fn factor(ty: PrimitiveType, sum: PrimitiveType, count: usize) -> i64 {
     let room = whole_limit(sum) / (2 * count.max(1)) as f64;
     let most = room.sqrt().min(3.0).min(whole_limit(ty)).floor();
-    let widest = if ty.kind() == ElementKind::Signed && ty.bit_width() == 4 {
-        3.0
-    } else {
-        most
+    let widest = match ty {
+        PrimitiveType::S2 => 1.0,
+        _ => most,
     };
     most.min(widest).max(1.0) as i64
 }
 
 fn dot(maker: &mut Maker) -> usize {
-    let (ty, sum) = types(maker);
+    let (ty, other, sum) = pair(maker);
     let (batch, contracted) = (maker.random.below(3), maker.random.pick(&[0, 1, 1, 1, 2]));
     let (rows, columns) = (maker.random.below(3), maker.random.below(3));
     let size = |maker: &mut Maker| match maker.random.below(12) {
@@ -100,16 +129,21 @@ fn dot(maker: &mut Maker) -> usize {
     };
     let (left_dims, left_batch, left_sums, left_free) = side(maker, &m);
     let (right_dims, right_batch, right_sums, right_free) = side(maker, &n);
-    let most = factor(ty, sum, k.iter().product());
+    let count = k.iter().product();
+    let most = factor(ty, sum, count).min(factor(other, sum, count));
     let x = maker.summable(ty, &left_dims, most);
-    let y = maker.summable(ty, &right_dims, most);
+    let y = maker.summable(other, &right_dims, most);
     let to: Vec<usize> = b
         .iter()
         .chain(&left_free)
         .chain(&right_free)
         .copied()
         .collect();
-    let how = precision(maker, ty, sum);
+    let how = if ty == other {
+        precision(maker, ty, sum)
+    } else {
+        String::new()
+    };
     let text = format!(
         "dot(v{x}, v{y}), lhs_batch_dims={{{}}}, rhs_batch_dims={{{}}}, lhs_contracting_dims={{{}}}, \
          rhs_contracting_dims={{{}}}{how}",
@@ -123,15 +157,27 @@ fn dot(maker: &mut Maker) -> usize {
 
 /// How precise a product is to be; whole numbers are exact in all of them.
 fn precision(maker: &mut Maker, ty: PrimitiveType, sum: PrimitiveType) -> String {
-    if ty == PrimitiveType::F32 && sum == ty && maker.random.one_in(4) {
-        let algorithms = [
+    use PrimitiveType::{BF16, F8E4M3FN, F8E5M2, F16, F32, F64};
+    let algorithms: &[&str] = match (ty, sum) {
+        (F32, F32) => &[
             "dot_bf16_bf16_f32",
             "dot_bf16_bf16_f32_x3",
             "dot_bf16_bf16_f32_x6",
+            "dot_bf16_bf16_f32_x9",
             "dot_tf32_tf32_f32",
+            "dot_tf32_tf32_f32_x3",
             "dot_f32_f32_f32",
-        ];
-        return format!(", algorithm={}", maker.random.pick(&algorithms));
+        ],
+        (BF16, BF16) => &["dot_bf16_bf16_bf16", "dot_bf16_bf16_f32"],
+        (BF16, F32) => &["dot_bf16_bf16_f32"],
+        (F16, F16) => &["dot_f16_f16_f16", "dot_f16_f16_f32"],
+        (F16, F32) => &["dot_f16_f16_f32"],
+        (F64, F64) => &["dot_f64_f64_f64"],
+        (F8E4M3FN | F8E5M2, F32) => &["dot_any_f8_any_f8_f32", "dot_any_f8_any_f8_f32_fast_accum"],
+        _ => &[],
+    };
+    if !algorithms.is_empty() && maker.random.one_in(4) {
+        return format!(", algorithm={}", maker.random.pick(algorithms));
     }
     if maker.random.one_in(4) {
         let words = ["default", "high", "highest"];
@@ -141,7 +187,8 @@ fn precision(maker: &mut Maker, ty: PrimitiveType, sum: PrimitiveType) -> String
     String::new()
 }
 
-/// Rows in groups, each with its own matrix; those behind the last group are zero.
+/// Rows in groups, each with its own matrix, those behind the last group zero; or a contracted
+/// dimension in groups, each with a result of its own; or a batch in groups.
 fn ragged(maker: &mut Maker) -> usize {
     let (ty, sum) = maker.random.pick(&[
         (PrimitiveType::F32, PrimitiveType::F32),
@@ -152,27 +199,104 @@ fn ragged(maker: &mut Maker) -> usize {
     let size = |maker: &mut Maker| 1 + maker.random.below(5);
     let (groups, k, n) = (size(maker), size(maker), size(maker));
     let sizes: Vec<usize> = (0..groups).map(|_| maker.random.below(4)).collect();
-    let m = sizes.iter().sum::<usize>() + maker.random.below(3);
-    let most = factor(ty, sum, k);
-    let x = maker.summable(ty, &[m, k], most);
-    let y = maker.summable(ty, &[groups, k, n], most);
+    let total = sizes.iter().sum::<usize>();
+    // Fewer than the groups ask for, or some that no group has.
+    let m = (total + maker.random.below(3))
+        .saturating_sub(maker.random.below(2))
+        .max(1);
     let index = maker.random.pick(&[PrimitiveType::S32, PrimitiveType::S64]);
     let sizes = sizes.into_iter().map(|size| Number::Int(size as i128));
     let sizes = maker.given(index, &[groups], sizes);
-    let text = format!(
-        "ragged-dot(v{x}, v{y}, v{sizes}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}, \
-         lhs_ragged_dims={{0}}, rhs_group_dims={{0}}"
+    let b: Vec<usize> = (0..maker.random.below(2)).map(|_| size(maker)).collect();
+    let (first, batches) = (b.len(), if b.is_empty() { "" } else { "0" });
+    let with = |dims: &[usize]| -> Vec<usize> { b.iter().chain(dims).copied().collect() };
+    let contracts = maker.random.one_in(3);
+    let (left, right, to) = match contracts {
+        false => (with(&[m, k]), with(&[groups, k, n]), with(&[m, n])),
+        true => (
+            with(&[k, m]),
+            with(&[m, n]),
+            [vec![groups], with(&[k, n])].concat(),
+        ),
+    };
+    let most = factor(ty, sum, if contracts { m } else { k });
+    let (x, y) = (
+        maker.summable(ty, &left, most),
+        maker.summable(ty, &right, most),
     );
-    maker.op(sum, &[m, n], text, &[x, y, sizes], summed(sum))
+    let how = match contracts {
+        false => format!(
+            "rhs_contracting_dims={{{}}}, lhs_ragged_dims={{{first}}}, rhs_group_dims={{{first}}}",
+            first + 1
+        ),
+        true => format!(
+            "rhs_contracting_dims={{{first}}}, lhs_ragged_dims={{{}}}, rhs_group_dims={{}}",
+            first + 1
+        ),
+    };
+    let text = format!(
+        "ragged-dot(v{x}, v{y}, v{sizes}), lhs_batch_dims={{{batches}}}, rhs_batch_dims={{{batches}}}, \
+         lhs_contracting_dims={{{}}}, {how}",
+        first + 1
+    );
+    maker.op(sum, &to, text, &[x, y, sizes], summed(sum))
+}
+
+/// Small floats times powers of two that stand for blocks of them.
+fn scaled(maker: &mut Maker) -> usize {
+    use PrimitiveType::{BF16, F4E2M1FN, F6E2M3FN, F8E4M3FN, F8E5M2, F8E8M0FNU, F32};
+    let ty = maker
+        .random
+        .pick(&[F8E4M3FN, F8E5M2, F4E2M1FN, F6E2M3FN, BF16]);
+    let other = if maker.random.one_in(3) { F8E4M3FN } else { ty };
+    let sum = maker.random.pick(&[F32, F32, BF16]);
+    let batch = maker.random.below(2);
+    let sizes = |maker: &mut Maker| -> Vec<usize> {
+        (0..batch + 2)
+            .map(|_| maker.random.pick(&[1, 2, 4, 6]))
+            .collect()
+    };
+    let (left, mut right) = (sizes(maker), sizes(maker));
+    right[..=batch].copy_from_slice(&left[..=batch]);
+    let one = |maker: &mut Maker, ty: PrimitiveType, dims: &[usize]| {
+        let count: usize = dims.iter().product();
+        let numbers: Vec<Number> = (0..count)
+            .map(|_| Number::Float(maker.random.pick(&[0.0, 1.0, -1.0, 2.0, -2.0, 3.0, 0.5])))
+            .collect();
+        let x = maker.given(ty, dims, numbers.into_iter());
+        // A scalar stands for no scale; else each dimension has as many scales as blocks.
+        let blocks: Vec<usize> = match maker.random.below(6) {
+            0 => Vec::new(),
+            _ => dims
+                .iter()
+                .map(|&d| match maker.random.below(3) {
+                    0 => 1,
+                    1 if d.is_multiple_of(2) => d / 2,
+                    _ => d,
+                })
+                .collect(),
+        };
+        let count: usize = blocks.iter().product();
+        let scales: Vec<Number> = (0..count)
+            .map(|_| Number::Float(maker.random.pick(&[1.0, 2.0, 4.0, 0.5])))
+            .collect();
+        let scale = maker.random.pick(&[F8E8M0FNU, F8E8M0FNU, F8E4M3FN, BF16]);
+        (x, maker.given(scale, &blocks, scales.into_iter()))
+    };
+    let (x, x_scale) = one(maker, ty, &left);
+    let (y, y_scale) = one(maker, other, &right);
+    let batches = if batch == 1 { "0" } else { "" };
+    let mut to: Vec<usize> = left[..batch].to_vec();
+    to.extend([left[batch + 1], right[batch + 1]]);
+    let text = format!(
+        "scaled-dot(v{x}, v{y}, v{x_scale}, v{y_scale}), lhs_batch_dims={{{batches}}}, \
+         rhs_batch_dims={{{batches}}}, lhs_contracting_dims={{{batch}}}, rhs_contracting_dims={{{batch}}}"
+    );
+    maker.op(sum, &to, text, &[x, y, x_scale, y_scale], summed(sum))
 }
 
 fn convolution(maker: &mut Maker) -> usize {
-    let (ty, sum) = loop {
-        let (ty, sum) = types(maker);
-        if ty.bit_width() >= 8 {
-            break (ty, sum);
-        }
-    };
+    let (ty, other, sum) = pair(maker);
     let spatial = maker.random.pick(&[0, 1, 1, 2, 2, 3]);
     let (groups, batches) = match maker.random.below(5) {
         0 => (2, 1),
@@ -209,9 +333,9 @@ fn convolution(maker: &mut Maker) -> usize {
     let (right, right_dims) = arrange(maker, ('i', per_group), ('o', out_features), &kernel);
     let (out, to) = arrange(maker, ('b', batch / batches), ('f', out_features), &counts);
     let count = per_group * kernel.iter().product::<usize>() * batch;
-    let most = factor(ty, sum, count);
+    let most = factor(ty, sum, count).min(factor(other, sum, count));
     let x = maker.summable(ty, &left_dims, most);
-    let y = maker.summable(ty, &right_dims, most);
+    let y = maker.summable(other, &right_dims, most);
     let mut window = window_text(&windows);
     if spatial > 0 && maker.random.one_in(4) {
         let flags: Vec<&str> = windows
@@ -300,4 +424,32 @@ fn solve(maker: &mut Maker) -> usize {
         "triangular-solve(v{a}, v{b}), left_side={left}, lower={lower}, unit_diagonal=true, transpose_a={turned}"
     );
     maker.op(ty, &dims, text, &[a, b], Accuracy::Exact)
+}
+
+/// Substitution with powers of two on the diagonal: quotients are exact.
+fn divide(maker: &mut Maker) -> usize {
+    let ty = maker
+        .random
+        .pick(&[PrimitiveType::F32, PrimitiveType::F64, PrimitiveType::C64]);
+    let (n, k) = (maker.random.below(4), 1 + maker.random.below(3));
+    let left = maker.random.one_in(2);
+    let numbers: Vec<f64> = (0..n * n)
+        .map(|i| match i % (n + 1) {
+            0 => maker.random.pick(&[1.0, 2.0, -2.0, 4.0, 0.5]),
+            _ => maker.random.between(-2, 2) as f64,
+        })
+        .collect();
+    let numbers = numbers.into_iter().map(|x| match ty.is_complex() {
+        true => Number::Complex(x, 0.0),
+        false => Number::Float(x),
+    });
+    let a = maker.given(ty, &[n, n], numbers);
+    let dims = if left { [n, k] } else { [k, n] };
+    let b = maker.whole(ty, &dims, -3, 3);
+    let lower = maker.random.one_in(2);
+    let turned = maker.random.pick(&["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]);
+    let text = format!(
+        "triangular-solve(v{a}, v{b}), left_side={left}, lower={lower}, unit_diagonal=false, transpose_a={turned}"
+    );
+    maker.op(ty, &dims, text, &[a, b], Accuracy::Near(0.0))
 }

@@ -11,22 +11,23 @@ use super::program::shape_text;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(13) {
+    match maker.random.below(16) {
         0..2 => repeat(maker),
         2..4 => branch(maker),
-        4 => call(maker),
-        5 => map(maker),
-        6 => barrier(maker),
-        7 => generator(maker),
-        8 => nested(maker),
-        9 => ordered(maker),
-        10 => started(maker),
-        _ => collective(maker),
+        4..6 => call(maker),
+        6 => map(maker),
+        7 => barrier(maker),
+        8 => generator(maker),
+        9 => nested(maker),
+        10 => ordered(maker),
+        11..13 => started(maker),
+        13 => domain(maker),
+        _ => fusion(maker),
     }
 }
 
 /// A binary op that is exact for the type.
-fn exact_op(maker: &mut Maker, ty: PrimitiveType) -> &'static str {
+pub fn exact_op(maker: &mut Maker, ty: PrimitiveType) -> &'static str {
     match ty.kind() {
         ElementKind::Pred => maker.random.pick(&["and", "or", "xor"]),
         ElementKind::Complex => maker.random.pick(&["add", "subtract"]),
@@ -86,18 +87,19 @@ fn nested(maker: &mut Maker) -> usize {
     let p = maker.exact_of(PrimitiveType::Pred, &[]);
     let shape = shape_text(ty, &dims);
     let (inner, op) = (format!("({shape}, {shape})"), exact_op(maker, ty));
-    let outer = format!("({inner}, pred[])");
+    let outer = format!("({inner}, pred[], ())");
     let mut names = Vec::new();
     for swapped in [false, true] {
         let (a, b) = if swapped { ("b", "c") } else { ("c", "a") };
         names.push(maker.other(|name| {
             format!(
-                "{name} {{\n  t = {outer} parameter(0)\n  i = {inner} get-tuple-element(t), index=0\n  p = pred[] get-tuple-element(t), index=1\n  a = {shape} get-tuple-element(i), index=0\n  b = {shape} get-tuple-element(i), index=1\n  c = {shape} {op}(a, b)\n  j = {inner} tuple({a}, {b})\n  q = pred[] not(p)\n  ROOT r = {outer} tuple(j, q)\n}}\n"
+                "{name} {{\n  t = {outer} parameter(0)\n  i = {inner} get-tuple-element(t), index=0\n  p = pred[] get-tuple-element(t), index=1\n  a = {shape} get-tuple-element(i), index=0\n  b = {shape} get-tuple-element(i), index=1\n  c = {shape} {op}(a, b)\n  j = {inner} tuple({a}, {b})\n  q = pred[] not(p)\n  n = () get-tuple-element(t), index=2\n  ROOT r = {outer} tuple(j, q, n)\n}}\n"
             )
         }));
     }
     let both = tuple(maker, &inner, &[x, y]);
-    let all = tuple(maker, &outer, &[both, p]);
+    let nothing = tuple(maker, "()", &[]);
+    let all = tuple(maker, &outer, &[both, p, nothing]);
     let text = format!(
         "conditional(v{p}, v{all}, v{all}), true_computation={}, false_computation={}",
         names[0], names[1]
@@ -140,14 +142,86 @@ fn started(maker: &mut Maker) -> usize {
         let made = maker.op(ty, &dims, text, &[start], accuracy);
         return maker.stays_whole(x, made);
     }
-    let op = exact_op(maker, ty);
+    let (op, y) = (exact_op(maker, ty), maker.exact_of(ty, &dims));
+    let pair = maker.random.one_in(2);
+    let (b, root) = if pair {
+        (
+            format!("{shape} parameter(1)"),
+            format!("({shape}, {shape}) tuple(c, a)"),
+        )
+    } else {
+        (format!("{shape} copy(a)"), format!("{shape} copy(c)"))
+    };
     let body = maker.other(|name| {
-        format!("{name} {{\n  a = {shape} parameter(0)\n  ROOT b = {shape} {op}(a, a)\n}}\n")
+        format!(
+            "{name} {{\n  a = {shape} parameter(0)\n  b = {b}\n  c = {shape} {op}(a, b)\n  ROOT d = {root}\n}}\n"
+        )
     });
-    let text = format!("async-start(v{x}), calls={body}");
-    let start = maker.other_op(&format!("(({shape}), {shape}, s32[])"), text, &[x]);
+    let operands = if pair { vec![x, y] } else { vec![x] };
+    let names: Vec<String> = operands.iter().map(|o| format!("v{o}")).collect();
+    let given = vec![shape.clone(); operands.len()].join(", ");
+    let result = if pair {
+        format!("({shape}, {shape})")
+    } else {
+        shape
+    };
+    let flight = format!("(({given}), {result}, s32[])");
+    let thread = maker
+        .random
+        .pick(&["", ", async_execution_thread=\"side\""]);
+    let text = format!("async-start({}){thread}, calls={body}", names.join(", "));
+    let mut start = maker.other_op(&flight, text, &operands);
+    for _ in 0..maker.random.below(3) {
+        start = maker.other_op(&flight, format!("async-update(v{start})"), &[start]);
+    }
     let text = format!("async-done(v{start})");
+    let part = (ty, dims.clone(), Accuracy::Exact);
+    if pair {
+        return maker.tuple_op(&[part.clone(), part], text, &[start])[0];
+    }
     maker.op(ty, &dims, text, &[start], Accuracy::Exact)
+}
+
+/// A border that nothing crosses here.
+fn domain(maker: &mut Maker) -> usize {
+    let x = maker.value(|_, _| true);
+    let (ty, dims) = maker.array(x);
+    let accuracy = maker.moved(x);
+    let text = format!(
+        "domain(v{x}), domain={{kind=\"sharding\", entry={{maximal device=0}}, exit={{replicated}}}}"
+    );
+    let made = maker.op(ty, &dims, text, &[x], accuracy);
+    maker.stays_whole(x, made)
+}
+
+/// Ops that a program brings fused, with one result or two.
+fn fusion(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| computes(ty));
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    let (shape, first, second) = (
+        shape_text(ty, &dims),
+        exact_op(maker, ty),
+        exact_op(maker, ty),
+    );
+    let pair = maker.random.one_in(2);
+    let kind = maker.random.pick(&["kLoop", "kLoop", "kInput", "kOutput"]);
+    let root = if pair {
+        format!("({shape}, {shape}) tuple(d, c)")
+    } else {
+        format!("{shape} {first}(d, d)")
+    };
+    let name = maker.other(|name| {
+        format!(
+            "{name} {{\n  a = {shape} parameter(0)\n  b = {shape} parameter(1)\n  c = {shape} {first}(a, b)\n  d = {shape} {second}(c, a)\n  ROOT e = {root}\n}}\n"
+        )
+    });
+    let text = format!("fusion(v{x}, v{y}), kind={kind}, calls={name}");
+    if pair {
+        let part = (ty, dims, Accuracy::Exact);
+        return maker.tuple_op(&[part.clone(), part], text, &[x, y])[0];
+    }
+    maker.op(ty, &dims, text, &[x, y], Accuracy::Exact)
 }
 
 fn branch(maker: &mut Maker) -> usize {
@@ -200,7 +274,14 @@ fn call(maker: &mut Maker) -> usize {
             "{name} {{\n  a = {shape} parameter(0)\n  b = {shape} parameter(1)\n  c = {shape} {op}(a, b)\n  ROOT d = {shape} {op}(c, a)\n}}\n"
         )
     });
-    let text = format!("call(v{x}, v{y}), to_apply={name}");
+    let composite = match maker.random.one_in(3) {
+        true => {
+            ", is_composite=true, frontend_attributes={composite.attributes={n = 2 : i64},\
+             composite.name=\"own.op\",composite.version=\"1\"}"
+        }
+        false => "",
+    };
+    let text = format!("call(v{x}, v{y}), to_apply={name}{composite}");
     maker.op(ty, &dims, text, &[x, y], Accuracy::Exact)
 }
 
@@ -253,30 +334,4 @@ fn generator(maker: &mut Maker) -> usize {
     ];
     let text = format!("rng-bit-generator(v{state}), algorithm={algorithm}");
     maker.tuple_op(&parts, text, &[state])[1]
-}
-
-/// One participant: what is gathered and reduced is its own.
-fn collective(maker: &mut Maker) -> usize {
-    let x = maker.exact(|ty, dims| computes(ty) && !dims.is_empty() && ty.bit_width() >= 8);
-    let (ty, dims) = maker.array(x);
-    let by = if ty == PrimitiveType::Pred {
-        "or"
-    } else {
-        "add"
-    };
-    let text = match maker.random.below(6) {
-        0 => {
-            let name = body(maker, by, ty);
-            format!("all-reduce(v{x}), replica_groups={{}}, to_apply={name}")
-        }
-        3 => {
-            let name = body(maker, by, ty);
-            format!("reduce-scatter(v{x}), replica_groups={{}}, dimensions={{0}}, to_apply={name}")
-        }
-        4 => format!("all-to-all(v{x}), replica_groups={{{{0}}}}, dimensions={{0}}"),
-        1 => format!("all-gather(v{x}), replica_groups={{}}, dimensions={{0}}"),
-        2 => format!("collective-permute(v{x}), source_target_pairs={{{{0,0}}}}"),
-        _ => format!("copy(v{x})"),
-    };
-    maker.op(ty, &dims, text, &[x], Accuracy::Exact)
 }

@@ -13,17 +13,20 @@ const SMALL_FLOAT: usize = 8;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(12) {
-        0..2 => unary(maker),
-        2 => function(maker),
-        3..6 => binary(maker),
-        6 => compare(maker),
-        7 => select(maker),
-        8 => clamp(maker),
-        9 => convert(maker),
-        10 => match maker.random.below(3) {
-            0 => reduce_precision(maker),
-            _ => convert(maker),
+    match maker.random.below(24) {
+        0..4 => unary(maker),
+        4..6 => function(maker),
+        6..12 => binary(maker),
+        12..14 => compare(maker),
+        14 | 15 => select(maker),
+        16 => clamp(maker),
+        17..20 => convert(maker),
+        20 => reduce_precision(maker),
+        21 => small(maker),
+        22 => match maker.random.below(3) {
+            0 => halves(maker),
+            1 => ordered_complex(maker),
+            _ => parts(maker),
         },
         _ => bits(maker),
     }
@@ -35,6 +38,89 @@ pub fn computes(ty: PrimitiveType) -> bool {
     (ty.bit_width() >= 8 || ty.is_integer() || ty == PrimitiveType::Pred)
         && ty.bit_width() > 1
         && ty != PrimitiveType::F8E8M0FNU
+}
+
+/// Arithmetic on types on which little is defined: of one bit, and floats that lack a zero, an
+/// infinity or a NaN. The sign of a zero that stands for a NaN is open.
+fn small(maker: &mut Maker) -> usize {
+    let ty = maker.ty_where(|ty| !computes(ty));
+    let dims = maker.dims();
+    let x = maker.exact_of(ty, &dims);
+    let accuracy = match ty.kind() {
+        ElementKind::Float => Accuracy::Near(0.0),
+        _ => Accuracy::Exact,
+    };
+    if maker.random.one_in(3) {
+        let op = maker.random.pick(&names(ops::UNARY, |op| op.exact, ty));
+        return maker.op(
+            ops::result(op, ty),
+            &dims,
+            format!("{op}(v{x})"),
+            &[x],
+            accuracy,
+        );
+    }
+    let y = maker.exact_of(ty, &dims);
+    if maker.random.one_in(4) {
+        let text = format!(
+            "compare(v{x}, v{y}), direction={}",
+            maker.random.pick(ops::DIRECTIONS)
+        );
+        return maker.op(PrimitiveType::Pred, &dims, text, &[x, y], Accuracy::Exact);
+    }
+    let op = maker.random.pick(&names(ops::BINARY, |op| op.exact, ty));
+    maker.op(ty, &dims, format!("{op}(v{x}, v{y})"), &[x, y], accuracy)
+}
+
+/// The upper half of a product.
+fn halves(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| ty.is_integer() && computes(ty));
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    maker.op(
+        ty,
+        &dims,
+        format!("mulhi(v{x}, v{y})"),
+        &[x, y],
+        Accuracy::Exact,
+    )
+}
+
+/// A complex number of its parts.
+fn parts(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| ty.is_float() && ty.bit_width() >= 32);
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    let to = ty.complex_of().expect("floats of this width are parts");
+    maker.op(
+        to,
+        &dims,
+        format!("complex(v{x}, v{y})"),
+        &[x, y],
+        Accuracy::Exact,
+    )
+}
+
+/// What goes by the order of complex numbers: real parts first, then imaginary ones.
+fn ordered_complex(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, _| ty.is_complex());
+    let (ty, dims) = maker.array(x);
+    let y = maker.exact_of(ty, &dims);
+    if maker.random.one_in(2) {
+        let text = format!(
+            "compare(v{x}, v{y}), direction={}",
+            maker.random.pick(ops::DIRECTIONS)
+        );
+        return maker.op(PrimitiveType::Pred, &dims, text, &[x, y], Accuracy::Exact);
+    }
+    let op = maker.random.pick(&["maximum", "minimum"]);
+    maker.op(
+        ty,
+        &dims,
+        format!("{op}(v{x}, v{y})"),
+        &[x, y],
+        Accuracy::Exact,
+    )
 }
 
 /// How near a function of that type must be.

@@ -12,13 +12,17 @@ use xla_aot::shape::ArrayShape;
 use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 
+use super::calls;
 use super::combine;
 use super::contract;
 use super::control;
 use super::corners;
+use super::devices;
+use super::dynamic;
 use super::elementwise;
 use super::movement;
 use super::program::Accuracy;
+use super::program::Door;
 use super::program::Line;
 use super::program::Program;
 use super::program::Source;
@@ -84,17 +88,25 @@ pub fn program(seed: u64) -> Program {
         random: Random::new(seed),
         program: Program::default(),
     };
+    if maker.random.one_in(16) {
+        let several = [(2, 1), (1, 2), (2, 2), (3, 1), (1, 4), (4, 1), (2, 3)];
+        maker.program.devices = maker.random.pick(&several);
+        devices::any(&mut maker);
+    }
     let steps = 1 + maker.random.below(7);
     let mut left = 40;
     while maker.program.lines.iter().filter(|l| is_result(l)).count() < steps && left > 0 {
         left -= 1;
-        match maker.random.below(22) {
+        match maker.random.below(28) {
             0..7 => elementwise::any(&mut maker),
             7..12 => movement::any(&mut maker),
             12..16 => combine::any(&mut maker),
             16..18 => contract::any(&mut maker),
-            18 => special::any(&mut maker),
-            _ => control::any(&mut maker),
+            18..20 => special::any(&mut maker),
+            20..23 => control::any(&mut maker),
+            23..26 => dynamic::any(&mut maker),
+            26 => devices::any(&mut maker),
+            _ => calls::any(&mut maker),
         };
     }
     maker.finish()
@@ -193,14 +205,27 @@ impl Maker {
         operands: &[usize],
         accuracy: Accuracy,
     ) -> usize {
+        let shape = ArrayShape::new(ty, dims.iter().copied());
+        self.array_op(shape, text, operands, accuracy)
+    }
+
+    /// Adds an op that gives an array, which may be dynamic.
+    pub fn array_op(
+        &mut self,
+        shape: ArrayShape,
+        text: String,
+        operands: &[usize],
+        accuracy: Accuracy,
+    ) -> usize {
         self.push(Line {
             name: 0,
-            array: Some(ArrayShape::new(ty, dims.iter().copied())),
-            shape: shape_text(ty, dims),
+            shape: shape.to_string(),
+            array: Some(shape),
             source: Source::Op(text),
             operands: operands.to_vec(),
             accuracy,
             whole: None,
+            varies: false,
         })
     }
 
@@ -233,7 +258,9 @@ impl Maker {
             let at = self.random.below(values.len());
             data.extend_from_slice(&values[at]);
         }
-        self.argument(ArrayLiteral::new(shape, data), None)
+        let name = self.argument(ArrayLiteral::new(shape, data), None);
+        self.program.lines[name].varies = true;
+        name
     }
 
     /// An argument of whole numbers from `low` to `high`.
@@ -258,10 +285,19 @@ impl Maker {
             number::encode(ty, number, out);
         }
         let most = low.abs().max(high) as f64;
-        self.argument(ArrayLiteral::new(shape, data), Some(most))
+        let name = self.argument(ArrayLiteral::new(shape, data), Some(most));
+        self.program.lines[name].varies = true;
+        name
     }
 
-    /// An argument of these numbers.
+    /// Says that an argument is an array of real sizes within that shape.
+    pub fn bound(&mut self, name: usize, shape: ArrayShape) {
+        let line = &mut self.program.lines[name];
+        line.shape = shape.to_string();
+        line.array = Some(shape);
+    }
+
+    /// An argument of these numbers, the same on every device.
     pub fn given(
         &mut self,
         ty: PrimitiveType,
@@ -287,6 +323,7 @@ impl Maker {
             operands: operands.to_vec(),
             accuracy: Accuracy::Exact,
             whole: None,
+            varies: false,
         })
     }
 
@@ -314,6 +351,7 @@ impl Maker {
             operands: Vec::new(),
             accuracy: Accuracy::Bits,
             whole,
+            varies: false,
         })
     }
 
@@ -360,6 +398,15 @@ impl Maker {
     }
 
     fn found(&mut self, passes: impl Fn(&Line, &ArrayShape) -> bool) -> Option<usize> {
+        self.among(|line, array| !array.is_dynamic() && passes(line, array))
+    }
+
+    /// A dynamic array that is there and passes.
+    pub fn found_dynamic(&mut self, passes: impl Fn(&Line, &ArrayShape) -> bool) -> Option<usize> {
+        self.among(|line, array| array.is_dynamic() && passes(line, array))
+    }
+
+    fn among(&mut self, passes: impl Fn(&Line, &ArrayShape) -> bool) -> Option<usize> {
         let fitting: Vec<usize> = self
             .program
             .lines
@@ -441,6 +488,11 @@ impl Maker {
                 self.program.layouts.push((name, order));
             }
         }
+        self.program.door = match self.random.below(10) {
+            0 if self.program.outputs.len() == 1 => Door::Bare,
+            1 => Door::Nested,
+            _ => Door::Tuple,
+        };
         self.program.without_dead()
     }
 }

@@ -3,11 +3,14 @@
 //! A number of fixed seeds are trials of the suite. For hours of it, `scripts/fuzz.sh` sets
 //! `XLA_AOT_FUZZ_SECONDS`, and the suite does nothing else: see `long`.
 
+pub mod calls;
 pub mod check;
 pub mod combine;
 pub mod contract;
 pub mod control;
 pub mod corners;
+pub mod devices;
+pub mod dynamic;
 pub mod elementwise;
 pub mod long;
 pub mod make;

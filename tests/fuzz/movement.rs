@@ -8,7 +8,7 @@ use super::program::list;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(17) {
+    match maker.random.below(18) {
         0..2 => reshape(maker),
         2..4 => broadcast(maker),
         4..6 => transpose(maker),
@@ -20,6 +20,7 @@ pub fn any(maker: &mut Maker) -> usize {
         13 => dynamic(maker),
         14 => laid_out(maker),
         15 => size_of(maker),
+        16 => bitcast(maker),
         _ => gather(maker),
     }
 }
@@ -60,6 +61,21 @@ fn reshape(maker: &mut Maker) -> usize {
         to.reverse();
     }
     moves(maker, x, &to, format!("reshape(v{x})"), &[x])
+}
+
+/// The same memory under other dimensions, which is a reshape of what lies in order.
+fn bitcast(maker: &mut Maker) -> usize {
+    let x = maker.value(|ty, dims| ty.bit_width() >= 8 && !dims.is_empty());
+    let (_, mut to) = maker.array(x);
+    match maker.random.below(3) {
+        0 => to.insert(maker.random.below(to.len() + 1), 1),
+        1 => to = vec![to.iter().product()],
+        _ => to.reverse(),
+    }
+    if maker.program.inside.iter().any(|(name, _)| *name == x) {
+        return reshape(maker);
+    }
+    moves(maker, x, &to, format!("bitcast(v{x})"), &[x])
 }
 
 fn broadcast(maker: &mut Maker) -> usize {

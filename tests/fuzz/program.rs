@@ -50,11 +50,29 @@ pub struct Line {
     pub accuracy: Accuracy,
     /// Largest magnitude, when all elements are whole numbers that sums keep exact.
     pub whole: Option<f64>,
+    /// Whether it is an argument that every device has in another order.
+    pub varies: bool,
+}
+
+/// How results are handed out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Door {
+    /// As one tuple.
+    #[default]
+    Tuple,
+    /// A single one as it is.
+    Bare,
+    /// As tuples in a tuple, one of them empty; arguments come in a tuple too.
+    Nested,
 }
 
 /// A program and its inputs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Program {
+    /// Replicas and partitions that run it together.
+    pub devices: (usize, usize),
+    /// How arguments come in and results go out.
+    pub door: Door,
     /// Computations besides the entry: name and text.
     pub others: Vec<(String, String)>,
     /// The entry, operands before users.
@@ -65,6 +83,23 @@ pub struct Program {
     pub layouts: Vec<(usize, Vec<usize>)>,
     /// Layouts that instructions say they have, by name: minor to major.
     pub inside: Vec<(usize, Vec<usize>)>,
+    /// Instructions whose shapes do not say that they are dynamic.
+    pub undeclared: Vec<usize>,
+}
+
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            devices: (1, 1),
+            door: Door::Tuple,
+            others: Vec::new(),
+            lines: Vec::new(),
+            outputs: Vec::new(),
+            layouts: Vec::new(),
+            inside: Vec::new(),
+            undeclared: Vec::new(),
+        }
+    }
 }
 
 /// `f32[2,3]`
@@ -85,9 +120,25 @@ impl Program {
         found.expect("operands are lines")
     }
 
-    /// The arguments, in order.
+    /// How many devices run it.
+    pub fn device_count(&self) -> usize {
+        self.devices.0 * self.devices.1
+    }
+
+    /// The arguments of the first device, in order.
     pub fn inputs(&self) -> Vec<ArrayLiteral> {
+        self.inputs_of(0)
+    }
+
+    /// The arguments of a device, in order. Devices have the same elements, each from another one on.
+    pub fn inputs_of(&self, device: usize) -> Vec<ArrayLiteral> {
         let values = self.lines.iter().filter_map(|line| match &line.source {
+            Source::Parameter(value) if line.varies && !value.is_empty() => {
+                let width = value.bytes().len() / value.len();
+                let mut bytes = value.bytes().to_vec();
+                bytes.rotate_left(device % value.len() * width);
+                Some(ArrayLiteral::new(value.shape().clone(), bytes))
+            }
             Source::Parameter(value) => Some(value.clone()),
             Source::Op(_) => None,
         });
@@ -99,28 +150,40 @@ impl Program {
         self.outputs.iter().map(|&name| self.line(name)).collect()
     }
 
+    /// The shape of a line, with its layout at the door.
+    fn at_door(&self, line: &Line) -> String {
+        let layout = self.layouts.iter().find(|(name, _)| *name == line.name);
+        match layout {
+            Some((_, order)) => format!("{}{{{}}}", line.shape, list(order)),
+            None => line.shape.clone(),
+        }
+    }
+
     /// HLO text, with these lines as results.
     pub fn text(&self, outputs: &[usize]) -> String {
-        let door = |line: &Line| {
-            let layout = self.layouts.iter().find(|(name, _)| *name == line.name);
-            match layout {
-                Some((_, order)) => format!("{}{{{}}}", line.shape, list(order)),
-                None => line.shape.clone(),
-            }
-        };
         let params = self
             .lines
             .iter()
             .filter(|l| matches!(l.source, Source::Parameter(_)));
-        let params: Vec<String> = params.map(door).collect();
         let results = outputs.iter().map(|&name| self.line(name));
-        let shapes: Vec<String> = results.clone().map(door).collect();
         let mut text = "HloModule fuzz".to_owned();
-        if !self.layouts.is_empty() {
+        if self.device_count() > 1 {
+            let (replicas, partitions) = self.devices;
             text.push_str(&format!(
-                ", entry_computation_layout={{({})->({})}}",
-                params.join(", "),
-                shapes.join(", ")
+                ", replica_count={replicas}, num_partitions={partitions}"
+            ));
+        }
+        if !self.layouts.is_empty() {
+            let params: Vec<String> = params.clone().map(|line| self.at_door(line)).collect();
+            let shapes: Vec<String> = results.clone().map(|line| self.at_door(line)).collect();
+            let params = params.join(", ");
+            let params = match self.door {
+                Door::Nested => format!("({params})"),
+                Door::Tuple | Door::Bare => params,
+            };
+            let shape = self.result_shape(&shapes);
+            text.push_str(&format!(
+                ", entry_computation_layout={{({params})->{shape}}}"
             ));
         }
         text.push_str("\n\n");
@@ -129,30 +192,51 @@ impl Program {
             text.push('\n');
         }
         text.push_str("ENTRY main {\n");
+        if self.door == Door::Nested {
+            let shapes: Vec<String> = params.map(|line| line.shape.clone()).collect();
+            text.push_str(&format!("  in = ({}) parameter(0)\n", shapes.join(", ")));
+        }
         let mut number = 0;
         for line in &self.lines {
             let what = match &line.source {
                 Source::Parameter(_) => {
                     number += 1;
-                    format!("parameter({})", number - 1)
+                    match self.door {
+                        Door::Nested => format!("get-tuple-element(in), index={}", number - 1),
+                        Door::Tuple | Door::Bare => format!("parameter({})", number - 1),
+                    }
                 }
                 Source::Op(text) => text.clone(),
             };
             let inside = self.inside.iter().find(|(name, _)| *name == line.name);
             let layout = inside.map_or(String::new(), |(_, order)| format!("{{{}}}", list(order)));
-            text.push_str(&format!(
-                "  v{} = {}{layout} {what}\n",
-                line.name, line.shape
-            ));
+            let shape = match self.undeclared.contains(&line.name) {
+                true => line.shape.replace("<=", ""),
+                false => line.shape.clone(),
+            };
+            text.push_str(&format!("  v{} = {shape}{layout} {what}\n", line.name));
         }
         let plain: Vec<String> = results.map(|line| line.shape.clone()).collect();
         let names: Vec<String> = outputs.iter().map(|name| format!("v{name}")).collect();
-        text.push_str(&format!(
-            "  ROOT out = ({}) tuple({})\n}}\n",
-            plain.join(", "),
-            names.join(", ")
-        ));
+        let (shape, names) = (self.result_shape(&plain), names.join(", "));
+        text.push_str(&match self.door {
+            Door::Bare if plain.len() == 1 => format!("  ROOT out = {shape} copy({names})\n}}\n"),
+            Door::Tuple | Door::Bare => format!("  ROOT out = {shape} tuple({names})\n}}\n"),
+            Door::Nested => format!(
+                "  all = ({}) tuple({names})\n  nothing = () tuple()\n  ROOT out = {shape} tuple(all, nothing)\n}}\n",
+                plain.join(", ")
+            ),
+        });
         text
+    }
+
+    /// The shape of what is handed out, of these arrays.
+    fn result_shape(&self, arrays: &[String]) -> String {
+        match (self.door, arrays) {
+            (Door::Bare, [single]) => single.clone(),
+            (Door::Nested, _) => format!("(({}), ())", arrays.join(", ")),
+            (Door::Tuple | Door::Bare, _) => format!("({})", arrays.join(", ")),
+        }
     }
 
     /// Without lines and computations that no result needs.
@@ -191,6 +275,9 @@ impl Program {
             outputs: self.outputs.clone(),
             layouts: those(&self.layouts),
             inside: those(&self.inside),
+            undeclared: self.undeclared.clone(),
+            devices: self.devices,
+            door: self.door,
             lines,
         }
     }

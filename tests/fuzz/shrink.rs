@@ -6,6 +6,7 @@ use super::check::Way;
 use super::check::check;
 use super::check::evaluate;
 use super::program::Accuracy;
+use super::program::Door;
 use super::program::Program;
 use super::program::Source;
 
@@ -73,8 +74,10 @@ impl Search {
         let Ok(values) = evaluate(&best) else {
             return best;
         };
+        // Devices that run it together have different values, and a program names those of one.
+        let alone = best.device_count() == 1;
         let mut best = best;
-        for i in (0..best.lines.len()).rev() {
+        for i in (0..best.lines.len()).rev().filter(|_| alone) {
             let Some(line) = best.lines.get(i) else {
                 continue;
             };
@@ -83,7 +86,7 @@ impl Search {
             }
             let name = line.name;
             let mut shorter = best.clone();
-            shorter.lines[i].source = Source::Parameter(values.get(name).clone());
+            shorter.lines[i].source = Source::Parameter(values[0].get(name).clone());
             shorter.lines[i].operands.clear();
             shorter.lines[i].accuracy = Accuracy::Bits;
             shorter.outputs.retain(|&output| output != name);
@@ -100,6 +103,13 @@ impl Search {
         plain = best.clone();
         plain.inside.clear();
         if !best.inside.is_empty() && self.is_wrong(&plain) {
+            best = plain.clone();
+        }
+        plain = best.clone();
+        plain.undeclared.clear();
+        plain.door = Door::Tuple;
+        let odd = !best.undeclared.is_empty() || best.door != Door::Tuple;
+        if odd && self.is_wrong(&plain) {
             best = plain;
         }
         best

@@ -1,19 +1,26 @@
-//! Ops made for one purpose: normalization, factorization, the largest elements, random rounding.
+//! Ops made for one purpose: normalization, factorization, the largest elements, scans, what is random.
 
 use xla_aot::literal::number::Number;
 use xla_aot::shape::ElementKind;
 use xla_aot::shape::PrimitiveType;
 
+use super::combine::scalar;
+use super::control::exact_op;
 use super::elementwise::computes;
 use super::make::Maker;
 use super::program::Accuracy;
+use super::program::Source;
+use super::program::shape_text;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(6) {
+    match maker.random.below(10) {
         0..2 => normalize(maker),
         2 => factorize(maker),
         3..5 => largest(maker),
+        5..7 => scan(maker),
+        7 => free(maker),
+        8 => state(maker),
         _ => round(maker),
     }
 }
@@ -155,4 +162,98 @@ fn round(maker: &mut Maker) -> usize {
     });
     let text = format!("stochastic-convert(v{x}, v{random})");
     maker.op(to, &dims, text, &[x, random], Accuracy::Exact)
+}
+
+/// What is left so far, or an element, at each place along a dimension, from either end.
+fn scan(maker: &mut Maker) -> usize {
+    let x = maker.exact(|ty, dims| computes(ty) && !dims.is_empty());
+    let (ty, dims) = maker.array(x);
+    let along = maker.random.below(dims.len());
+    let mut slice = dims.clone();
+    slice.remove(along);
+    let start = maker.exact_of(ty, &slice);
+    let (op, shape) = (exact_op(maker, ty), shape_text(ty, &slice));
+    let (out, carry) = (
+        maker.random.pick(&["c", "r", "x"]),
+        maker.random.pick(&["r", "r", "x"]),
+    );
+    let body = maker.other(|name| {
+        format!(
+            "{name} {{\n  x = {shape} parameter(0)\n  c = {shape} parameter(1)\n  r = {shape} {op}(c, x)\n  ROOT t = ({shape}, {shape}) tuple({out}, {carry})\n}}\n"
+        )
+    });
+    let reversed = match maker.random.one_in(2) {
+        true => ", is_reverse=true",
+        false => "",
+    };
+    let text = format!(
+        "scan(v{x}, v{start}), dimensions={{{along}}}, num_carries=1{reversed}, to_apply={body}"
+    );
+    let parts = [(ty, dims, Accuracy::Exact), (ty, slice, Accuracy::Exact)];
+    maker.tuple_op(&parts, text, &[x, start])[0]
+}
+
+/// Numbers of which only the distribution is known: whether they lie where they must.
+fn free(maker: &mut Maker) -> usize {
+    let ty = maker.random.pick(&[
+        PrimitiveType::F32,
+        PrimitiveType::F64,
+        PrimitiveType::F16,
+        PrimitiveType::BF16,
+        PrimitiveType::S32,
+        PrimitiveType::U8,
+        PrimitiveType::S64,
+    ]);
+    let dims = maker.dims();
+    let pred = PrimitiveType::Pred;
+    let (low, high) = maker
+        .random
+        .pick(&[("0", "1"), ("2", "9"), ("0", "100"), ("1", "1.5")]);
+    let high = if ty.is_integer() && high == "1.5" {
+        "2"
+    } else {
+        high
+    };
+    let (low, high) = (scalar(maker, ty, low), scalar(maker, ty, high));
+    if ty.is_float() && maker.random.one_in(2) {
+        let text = format!("rng(v{low}, v{high}), distribution=rng_normal");
+        let x = maker.other_op(&shape_text(ty, &dims), text, &[low, high]);
+        return maker.op(
+            pred,
+            &dims,
+            format!("is-finite(v{x})"),
+            &[x],
+            Accuracy::Exact,
+        );
+    }
+    let text = format!("rng(v{low}, v{high}), distribution=rng_uniform");
+    let x = maker.other_op(&shape_text(ty, &dims), text, &[low, high]);
+    let mut bound = |bound: usize, direction: &str| {
+        let text = format!("broadcast(v{bound}), dimensions={{}}");
+        let all = maker.op(ty, &dims, text, &[bound], Accuracy::Bits);
+        let text = format!("compare(v{x}, v{all}), direction={direction}");
+        maker.op(pred, &dims, text, &[x, all], Accuracy::Exact)
+    };
+    bound(low, "GE");
+    bound(high, "LT")
+}
+
+/// The state of the generator that lives as long as the program; one of them, since nothing orders
+/// several.
+fn state(maker: &mut Maker) -> usize {
+    let is_there = |source: &Source| match source {
+        Source::Op(text) => text.starts_with("rng-get-and-update-state"),
+        Source::Parameter(_) => false,
+    };
+    if maker
+        .program
+        .lines
+        .iter()
+        .any(|line| is_there(&line.source))
+    {
+        return scan(maker);
+    }
+    let delta = maker.random.pick(&[0, 1, 4096]);
+    let text = format!("rng-get-and-update-state(), delta={delta}");
+    maker.op(PrimitiveType::U64, &[2], text, &[], Accuracy::Exact)
 }

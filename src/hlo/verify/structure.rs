@@ -278,30 +278,28 @@ fn entry_layout(report: &mut Report<'_>) {
     }
 }
 
-/// Equal shapes, or the physical shape of the caller's, which the entry has once layouts are dropped.
+/// Equal shapes, or in parts the physical shape of the caller's, which the entry has once layouts are
+/// dropped.
 fn same_entry_shape(layout: &Shape, entry: &Shape) -> bool {
     if agree(layout, entry) {
         return true;
     }
     let (a, b) = (layout.leaves(), entry.leaves());
-    a.len() == b.len()
-        && a.iter().zip(&b).all(|((i, a), (j, b))| {
-            i == j
-                && match (a.as_array(), b.as_array()) {
-                    // A compiled program has a dynamic array of the caller's as its bytes.
-                    (Some(a), Some(b)) if a.is_dynamic() && b.ty == PrimitiveType::U8 => {
-                        b.dims.as_slice() == [a.byte_size()]
-                    }
-                    (Some(a), Some(b)) => {
-                        let order = a.layout_or_default().minor_to_major;
-                        let physical: Option<Vec<usize>> = order
-                            .iter()
-                            .rev()
-                            .map(|&d| a.dims.get(d).copied())
-                            .collect();
-                        a.ty == b.ty && physical.as_deref() == Some(b.dims.as_slice())
-                    }
-                    _ => a == b,
-                }
-        })
+    let mut pairs = a.iter().zip(&b);
+    a.len() == b.len() && pairs.all(|((i, a), (j, b))| i == j && (agree(a, b) || stands_for(a, b)))
+}
+
+/// Whether the entry has an array of the caller's in another form: a compiled program has a dynamic
+/// one as its bytes, and a module without layouts has any as its physical dimensions.
+fn stands_for(caller: &Shape, entry: &Shape) -> bool {
+    let (Some(caller), Some(entry)) = (caller.as_array(), entry.as_array()) else {
+        return false;
+    };
+    if caller.is_dynamic() && entry.ty == PrimitiveType::U8 {
+        return entry.dims.as_slice() == [caller.byte_size()];
+    }
+    let order = caller.layout_or_default().minor_to_major;
+    let physical = order.iter().rev().map(|&d| caller.dims.get(d).copied());
+    let physical: Option<Vec<usize>> = physical.collect();
+    caller.ty == entry.ty && physical.as_deref() == Some(entry.dims.as_slice())
 }

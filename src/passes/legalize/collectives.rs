@@ -43,11 +43,13 @@ impl Pass for Collectives {
         let topology = Topology::new(config.replica_count, config.num_partitions);
         let topology =
             topology.map_err(|why| Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, why))?;
+        let spread = spread_collectives::spread(module, topology, cx)?;
         if topology != Topology::ONE {
-            return spread_collectives::spread(module, topology, cx);
+            return Ok(spread);
         }
         let comps = call_graph::post_order(module);
-        edit::sweep(module, &comps, &mut rule)
+        let rewritten = edit::sweep(module, &comps, &mut rule)?;
+        Ok(spread.or(rewritten))
     }
 }
 

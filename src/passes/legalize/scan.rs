@@ -1,5 +1,7 @@
 //! scan as a `while` that slices its inputs and writes slices of its outputs.
 
+use std::ops::Range;
+
 use crate::base::Result;
 use crate::hlo::BinaryOp;
 use crate::hlo::Builder;
@@ -39,6 +41,11 @@ pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     for output in &outputs {
         state.push(b.full(output.ty, &output.dims, 0.0)?);
     }
+    // Nothing can be sliced off an input without elements, even where nothing runs.
+    if count == 0 {
+        let carries = inputs..operands.len();
+        return results_of(b, &state, carries, shape.is_tuple());
+    }
     let end = b.counted_loop("scan", count, &state, |b, index, state| {
         let at = if is_reverse {
             let last = b.constant_int(PrimitiveType::S32, count as i128 - 1);
@@ -75,9 +82,19 @@ pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
         }
         Ok(next)
     })?;
-    let mut parts = end[operands.len()..].to_vec();
-    parts.extend_from_slice(&end[inputs..operands.len()]);
-    if shape.is_tuple() {
+    results_of(b, &end, inputs..operands.len(), shape.is_tuple())
+}
+
+/// Outputs, which stand behind the carries in the state, and then the carries.
+fn results_of(
+    b: &mut Builder<'_>,
+    state: &[InstrId],
+    carries: Range<usize>,
+    is_tuple: bool,
+) -> Result<InstrId> {
+    let mut parts = state[carries.end..].to_vec();
+    parts.extend_from_slice(&state[carries]);
+    if is_tuple {
         b.tuple(&parts)
     } else {
         Ok(parts[0])

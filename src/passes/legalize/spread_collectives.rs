@@ -35,20 +35,22 @@ use crate::shape::Shape;
 /// each.
 const MOST_WRITTEN_OUT: usize = 64;
 
-/// Brings every collective of the module into a form that is left.
+/// Brings every collective of the module into a form that is left, or of one device those that its
+/// own rows are moved by.
 pub(super) fn spread(module: &mut Module, topology: Topology, cx: &PassCx<'_>) -> Result<Changed> {
     let instrs = visit::reachable(module).into_iter();
     let instrs = instrs.flat_map(|comp| module.comps[comp].instrs.clone());
+    let concerns = |op: &Op| match op {
+        Op::Collective { kind, .. } => {
+            topology != Topology::ONE || matches!(kind, CollectiveKind::RaggedAllToAll)
+        }
+        Op::AllReduceDone | Op::AllGatherDone | Op::CollectivePermuteDone => {
+            topology != Topology::ONE
+        }
+        _ => false,
+    };
     let found: Vec<InstrId> = instrs
-        .filter(|&id| {
-            matches!(
-                module.instrs[id].op,
-                Op::Collective { .. }
-                    | Op::AllReduceDone
-                    | Op::AllGatherDone
-                    | Op::CollectivePermuteDone
-            )
-        })
+        .filter(|&id| concerns(&module.instrs[id].op))
         .collect();
     for &id in &found {
         if let Some(why) = objection(module, id, topology) {
@@ -394,6 +396,9 @@ impl<'b, 'm> Spread<'b, 'm> {
             given.push(self.b.reshape(x, &[&[1], dims.as_slice()].concat())?);
             let dims = [&[self.size], dims.as_slice()].concat();
             shapes.push(Shape::array(self.b.ty(x)?, dims));
+        }
+        if self.size == 1 {
+            return Ok(given);
         }
         let kind = CollectiveKind::AllGather { dim: 0 };
         self.collective(kind, of, &given, shapes)

@@ -202,7 +202,7 @@ fn elements(
     });
 }
 
-/// Computes and writes the last elements, fewer than a byte holds.
+/// Computes and writes the last elements, fewer than a byte of the narrowest type holds.
 fn partial_byte(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, start: i64, count: i64) {
     let el = &body.el;
     el.scope(|| {
@@ -216,7 +216,7 @@ fn partial_byte(b: &mut KernelBuilder, body: &Body<'_>, plan: &Plan<'_>, start: 
                 })
                 .collect();
             if value::per_byte(output.shape.ty) > 1 {
-                value::store_partial_byte(b, output.buf, output.shape.ty, position, &values);
+                value::store_packed(b, output.buf, output.shape.ty, position, &values);
                 continue;
             }
             for (i, value) in values.into_iter().enumerate() {

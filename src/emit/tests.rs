@@ -244,6 +244,34 @@ fn packed_results_and_a_partial_byte() {
     agree("HloModule m\nENTRY e { x = s4[3,7] parameter(0)\n ROOT n = s4[3,7] negate(x) }");
 }
 
+#[test]
+fn results_that_share_bytes_differently() {
+    // Of the last elements, fewer than a byte of the narrowest holds, wider ones fill several.
+    for size in [3, 5, 7] {
+        agree(&format!(
+            "HloModule m
+body {{
+  x = u1[{size}] parameter(0)
+  y = u2[{size}] parameter(1)
+  z = s4[{size}] parameter(2)
+  a = u1[{size}] not(x)
+  b = u2[{size}] not(y)
+  c = s4[{size}] not(z)
+  w = s8[{size}] convert(z)
+  d = s8[{size}] not(w)
+  ROOT t = (u1[{size}], u2[{size}], s4[{size}], s8[{size}]) tuple(a, b, c, d)
+}}
+
+ENTRY e {{
+  x = u1[{size}] parameter(0)
+  y = u2[{size}] parameter(1)
+  z = s4[{size}] parameter(2)
+  ROOT f = (u1[{size}], u2[{size}], s4[{size}], s8[{size}]) fusion(x, y, z), kind=kLoop, calls=body
+}}"
+        ));
+    }
+}
+
 const SUM: &str = "sum { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT s = f32[] add(a, b) }";

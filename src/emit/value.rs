@@ -358,22 +358,25 @@ fn pack(b: &mut KernelBuilder, ty: PrimitiveType, value: ExprId) -> ExprId {
     bytes.expect("a byte has at least two sub-byte elements")
 }
 
-/// Writes fewer elements than a byte holds, from a whole byte on; the rest of the byte is zero.
-pub fn store_partial_byte(
+/// Writes a few elements of a packed array, from a whole byte on; the rest of the last byte is zero.
+pub fn store_packed(
     b: &mut KernelBuilder,
     buf: BufId,
     ty: PrimitiveType,
     position: ExprId,
     values: &[Value],
 ) {
+    let per = per_byte(ty) as usize;
     let zero = zero(b, ty).one();
-    let mut lanes: Vec<ExprId> = values.iter().map(|v| v.one()).collect();
-    lanes.resize(per_byte(ty) as usize, zero);
-    let vector = b.vector(&lanes);
-    let vector = b.splat(vector, lanes.len() as u16);
-    let byte = pack(b, ty, vector);
-    let at = b.div_const(position, per_byte(ty) as i64);
-    b.store(buf, at, byte);
+    let first = b.div_const(position, per as i64);
+    for (i, values) in values.chunks(per).enumerate() {
+        let mut lanes: Vec<ExprId> = values.iter().map(|v| v.one()).collect();
+        lanes.resize(per, zero);
+        let vector = b.vector(&lanes);
+        let byte = pack(b, ty, vector);
+        let at = b.add_const(first, i as i64);
+        b.store(buf, at, byte);
+    }
 }
 
 /// Writes one element of a packed array into its byte, whose other elements stay.

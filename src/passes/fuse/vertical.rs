@@ -389,6 +389,11 @@ impl Vertical<'_> {
         anew <= stored
     }
 
+    fn is_packed(&self, id: InstrId) -> bool {
+        let array = self.module.shape(id).as_array();
+        array.is_some_and(|array| array.ty.is_sub_byte())
+    }
+
     /// Whether the group, which uses `id`, may also give its value to the others that need it.
     fn may_be_extra_root(&self, id: InstrId, group: GroupId, places: &Places) -> bool {
         let g = &self.groups.groups[group];
@@ -403,9 +408,11 @@ impl Vertical<'_> {
                     && place.id == ROOT_PLACE
                     && dims(id) == dims(root)
             }
+            // Packed results are written by a loop over one size.
             Some(hero) if self.groups.roles[hero] == Role::Reduce => {
                 place.id == mix(ROOT_PLACE, hero, 0)
                     && dims(id) == dims(self.instr(hero).operands[0])
+                    && g.roots.iter().chain([&id]).all(|&r| !self.is_packed(r))
             }
             Some(_) => false,
         };

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the release binary with LLVM linked in: it needs only glibc (2.36 or later) to run.
+# Builds what is shipped: the compiler with LLVM linked in, which needs only glibc (2.36 or later) to run;
+# the loader alone; the C library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/toolchain.sh release
@@ -20,3 +21,6 @@ ls -l target/xla-aot
 cargo build --profile dist --bin xla-aot --no-default-features --features cpu --target-dir target/loader
 strip -o target/xla-aot-loader target/loader/dist/xla-aot
 ls -l target/xla-aot-loader
+
+# The C library.
+scripts/install.sh --prefix target/install

@@ -21,4 +21,6 @@ step "documentation"
 RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --no-deps --document-private-items
 step "tests"
 cargo test --no-fail-fast
+step "the libraries"
+scripts/library-test.sh
 step "done"

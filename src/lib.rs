@@ -38,4 +38,6 @@ pub mod bundle;
 pub mod simulator;
 pub mod runtime;
 pub mod driver;
+#[cfg(feature = "loader")]
+pub mod capi;
 pub mod cli;

@@ -135,6 +135,11 @@ const ROOMS: &[(&str, &str, &str)] = &[
         "base collective shape literal mlir target hlo eval analysis passes schedule executable buffer kernel emit llvm wire front bundle runtime",
     ),
     (
+        "capi",
+        "the C library: handles, errors, the caller's memory and functions",
+        "base shape wire driver",
+    ),
+    (
         "cli",
         "arguments, files, progress, exit codes",
         "base driver",
@@ -160,7 +165,7 @@ const CRATES: &[(&str, &str)] = &[
 ];
 
 /// Rooms that hold `unsafe` code.
-const UNSAFE_ROOMS: &[&str] = &["llvm", "simulator", "runtime"];
+const UNSAFE_ROOMS: &[&str] = &["llvm", "simulator", "runtime", "capi"];
 
 const MAX_LINES: usize = 800;
 const FORBIDDEN_NAMES: &[&str] = &["utils", "util", "common", "helpers", "misc", "manager"];
@@ -396,4 +401,74 @@ fn every_pass_has_goldens() {
         }
     }
     report(findings);
+}
+
+/// The functions that the C library's header declares.
+fn declared() -> BTreeSet<String> {
+    let header = fs::read_to_string("src/capi/xla_aot.h").unwrap();
+    let start = header.find("#define XLA_AOT_ABI").unwrap();
+    let mut out = BTreeSet::new();
+    for (at, _) in header[start..].match_indices("xla_aot_") {
+        let rest = &header[start + at..];
+        let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+        let name = &rest[..end.unwrap_or(rest.len())];
+        // A type, not a function: of functions that programs call.
+        if rest[name.len()..].starts_with('(') && name != "xla_aot_handler" {
+            out.insert(name.to_owned());
+        }
+    }
+    out
+}
+
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    let mut defined = BTreeSet::new();
+    for (path, text) in sources() {
+        if room_of(&path).as_deref() != Some("capi") {
+            continue;
+        }
+        for part in text.split("#[unsafe(no_mangle)]").skip(1) {
+            let (_, rest) = part.split_once("fn ").unwrap();
+            let (name, _) = rest.split_once('(').unwrap();
+            defined.insert(name.to_owned());
+        }
+    }
+    assert!(!defined.is_empty());
+    assert_eq!(declared(), defined);
+    let number = |path: &str, before: &str| {
+        let text = fs::read_to_string(path).unwrap();
+        let (_, rest) = text.split_once(before).unwrap();
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
+        rest[..end].parse::<u32>().unwrap()
+    };
+    assert_eq!(
+        number("src/capi/xla_aot.h", "#define XLA_AOT_ABI "),
+        number("src/capi/mod.rs", "const ABI: u32 = ")
+    );
+    assert_eq!(
+        number("src/capi/xla_aot.h", "#define XLA_AOT_ALIGNMENT "),
+        number("src/capi/memory.rs", "const ALIGNMENT: usize = ")
+    );
+}
+
+#[test]
+fn the_header_lists_the_element_types() {
+    let header = fs::read_to_string("src/capi/xla_aot.h").unwrap();
+    let types = fs::read_to_string("src/shape/element_type.rs").unwrap();
+    let (_, table) = types.split_once("element_types! {").unwrap();
+    let mut wanted = BTreeSet::new();
+    for line in table.lines().take_while(|line| *line != "}") {
+        let fields: Vec<&str> = line.trim().split(", ").collect();
+        if let [_, name, number, ..] = fields[..]
+            && name.starts_with('"')
+        {
+            let name = name.trim_matches('"').to_uppercase();
+            wanted.insert(format!("XLA_AOT_{name} = {number}"));
+        }
+    }
+    let (_, rest) = header.split_once("/* Element types").unwrap();
+    let (_, rest) = rest.split_once("enum {").unwrap();
+    let (list, _) = rest.split_once('}').unwrap();
+    let listed: BTreeSet<String> = list.split(',').map(|e| e.trim().to_owned()).collect();
+    assert_eq!(listed, wanted);
 }

@@ -102,6 +102,8 @@ codes! {
     NO_DEVICE = 8006;
     /// The evaluator cannot run this op.
     EVAL_UNSUPPORTED = 8007;
+    /// A function of the C library was called in a way that its header forbids.
+    LIBRARY_CALL = 8008;
     /// The PTX text does not follow the grammar.
     PTX_SYNTAX = 8101;
     /// The PTX uses a name that is not defined, or in a place where it cannot stand.

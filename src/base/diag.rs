@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::base::codes;
 use crate::base::codes::Code;
 
 /// How bad it is.
@@ -29,6 +30,19 @@ impl Severity {
             Self::Internal => "internal error",
         }
     }
+}
+
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// An input is wrong, or cannot be handled.
+    Input,
+    /// A bundle is damaged or does not fit this host.
+    Bundle,
+    /// Results differ from the expected ones.
+    Results,
+    /// This program.
+    Program,
 }
 
 /// Where in the input it is.
@@ -105,6 +119,22 @@ impl Diagnostic {
     /// The reader may want to know.
     pub fn warning(code: Code, message: impl Into<String>) -> Box<Self> {
         Self::new(code, Severity::Warning, message)
+    }
+    /// Whose fault it is. What is wrong with a bundle is told by its code, whoever found it.
+    pub fn blame(&self) -> Blame {
+        if self.severity == Severity::Internal {
+            return Blame::Program;
+        }
+        match self.code {
+            codes::NOT_A_BUNDLE
+            | codes::BUNDLE_CHECK
+            | codes::BUNDLE_UNSUPPORTED
+            | codes::HOST_MISMATCH
+            | codes::LOAD
+            | codes::NO_DEVICE => Blame::Bundle,
+            codes::RESULT_MISMATCH => Blame::Results,
+            _ => Blame::Input,
+        }
     }
     /// Says where it is.
     #[must_use]

@@ -9,6 +9,7 @@ pub mod text;
 pub mod units;
 
 pub use codes::Code;
+pub use diag::Blame;
 pub use diag::Diagnostic;
 pub use diag::Location;
 pub use diag::Result;

@@ -89,7 +89,8 @@ fn needs_json(needs: &TargetNeeds) -> Value {
     }
 }
 
-fn suffix(extension: i32) -> &'static str {
+/// What follows the numbers of a compute capability.
+pub fn suffix(extension: i32) -> &'static str {
     match extension {
         2 => "a",
         3 => "f",
@@ -228,7 +229,7 @@ pub fn json(bundle: &Bundle) -> Value {
 }
 
 /// The functions that a program calls by name, and whether each comes with the loader.
-fn imports(thunks: &ThunkSequence) -> BTreeMap<&str, bool> {
+pub fn imports(thunks: &ThunkSequence) -> BTreeMap<&str, bool> {
     let mut out = BTreeMap::new();
     for thunk in &thunks.0 {
         if let ThunkKind::CustomCall(call) = &thunk.kind {

@@ -1,8 +1,7 @@
 //! How a run of the program ends: exit codes and the reasons for them.
 
+use crate::base::Blame;
 use crate::base::Diagnostic;
-use crate::base::Severity;
-use crate::base::codes;
 
 /// Done.
 pub const OK: u8 = 0;
@@ -68,24 +67,18 @@ pub fn about(file: &str) -> impl FnOnce(Box<Diagnostic>) -> Failure + use<'_> {
 }
 
 fn code_of(diagnostic: &Diagnostic) -> u8 {
-    if diagnostic.severity == Severity::Internal {
-        return INTERNAL;
-    }
-    match diagnostic.code {
-        codes::NOT_A_BUNDLE
-        | codes::BUNDLE_CHECK
-        | codes::BUNDLE_UNSUPPORTED
-        | codes::HOST_MISMATCH
-        | codes::LOAD
-        | codes::NO_DEVICE => REJECTED,
-        codes::RESULT_MISMATCH => MISMATCH,
-        _ => INPUT,
+    match diagnostic.blame() {
+        Blame::Input => INPUT,
+        Blame::Bundle => REJECTED,
+        Blame::Results => MISMATCH,
+        Blame::Program => INTERNAL,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::codes;
 
     #[test]
     fn codes_follow_the_diagnostic() {

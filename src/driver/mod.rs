@@ -3,6 +3,8 @@
 pub mod arrays;
 #[cfg(all(feature = "compiler", feature = "loader"))]
 pub mod bisect;
+#[cfg(feature = "loader")]
+pub mod calling;
 #[cfg(feature = "compiler")]
 pub mod compile;
 #[cfg(any(feature = "loader", feature = "reference"))]

@@ -7,7 +7,7 @@ mod alloc;
 pub mod envelope;
 pub mod executable_cpu;
 pub mod executable_gpu;
-mod ffi_attributes;
+pub mod ffi_attributes;
 mod hlo_view;
 pub mod literal;
 pub mod number;

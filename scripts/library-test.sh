@@ -2,7 +2,11 @@
 # Builds the C library, installs it into a folder of its own, and runs the programs of tests/library
 # against it, as someone else's build would: through pkg-config, as an archive, through CMake.
 #
+# Then the Python package with the same library, in place and from its wheel.
+#
 #   XLA_AOT   the compiler that makes the bundles: target/debug/xla-aot by default
+#   PYTHON    an interpreter with NumPy: that of target/tools/venv by default. With JAX it also runs what
+#             needs that: arrays of JAX's, and the stock runtime.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -50,3 +54,23 @@ cmake -S tests/library/cmake -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" >"$w
 cmake --build "$work/cmake" >>"$work/cmake.log"
 says_so "$work/cmake/example"
 says_so "$work/cmake/example_static"
+
+python=${PYTHON:-target/tools/venv/bin/python}
+cc "${strict[@]}" -shared -fPIC -I"$prefix/include" tests/library/scale.c -o "$work/bundles/libscale.so"
+if headers=$("$python" -c "import jax; print(jax.ffi.include_dir())" 2>/dev/null) && command -v c++ >/dev/null; then
+  c++ -w -std=c++17 -shared -fPIC -I"$headers" tests/library/scale_stock.cc -o "$work/bundles/libscale_stock.so"
+else
+  echo "JAX or a C++ compiler is not there: its runtime and its headers are not tried"
+fi
+XLA_AOT_LIBRARY=$prefix/lib/libxla_aot.so PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=src/python \
+  "$python" tests/library/python_test.py "$work/bundles"
+
+# The wheel, in a folder of its own, with nothing said of where the library is.
+wheel=$(scripts/wheel.py --prefix "$prefix" --out "$work")
+"$python" -m pip install -q --disable-pip-version-check --no-deps --no-index --target "$work/site" "$wheel"
+(cd "$work" && PYTHONPATH=$work/site "$python" -c "
+import numpy as np, xla_aot
+x = np.ones(4, np.float32)
+assert xla_aot.__file__.startswith('$work/site')
+assert (xla_aot.load('bundles/axpy.xla')(2.0, x, x) == 3).all()
+print('the wheel of xla_aot', xla_aot.version(), 'runs')")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what is shipped: the compiler with LLVM linked in, which needs only glibc (2.36 or later) to run;
-# the loader alone; the C library.
+# the loader alone; the C library; the wheel of the Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/toolchain.sh release
@@ -22,5 +22,6 @@ cargo build --profile dist --bin xla-aot --no-default-features --features cpu --
 strip -o target/xla-aot-loader target/loader/dist/xla-aot
 ls -l target/xla-aot-loader
 
-# The C library.
+# The C library, and the Python package around it.
 scripts/install.sh --prefix target/install
+scripts/wheel.py --prefix target/install

@@ -2,8 +2,8 @@
 # Sets up what building and testing need, on Debian 12. Quick when all of it is there already.
 #
 #   scripts/toolchain.sh build   LLVM 22 and a C compiler
-#   scripts/toolchain.sh test    the same, and a PTX assembler, AArch64 emulation, and what builds C
-#                                programs against the library
+#   scripts/toolchain.sh test    the same, and a PTX assembler, AArch64 emulation, what builds C programs
+#                                against the library, and NumPy
 #   scripts/toolchain.sh release the same as build, and what a static link needs
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,5 +31,8 @@ if [ "${1:-build}" = test ]; then
   if [ ! -x "$tools/ptxas" ]; then
     "$tools/venv/bin/pip" install -q --disable-pip-version-check nvidia-cuda-nvcc-cu12==12.9.86
     ln -sf "$(echo "$PWD/$tools"/venv/lib/python3*/site-packages/nvidia/cuda_nvcc/bin/ptxas)" "$tools/ptxas"
+  fi
+  if ! "$tools/venv/bin/python" -c "import numpy, ml_dtypes" 2>/dev/null; then
+    "$tools/venv/bin/pip" install -q --disable-pip-version-check numpy==2.2.6 ml_dtypes==0.5.4
   fi
 fi

@@ -452,6 +452,33 @@ fn the_header_declares_what_the_library_exports() {
 }
 
 #[test]
+fn the_python_package_asks_for_what_the_header_declares() {
+    let text = fs::read_to_string("src/python/xla_aot/_library.py").unwrap();
+    let declared = declared();
+    let mut asked = 0;
+    for part in text.split("(\"xla_aot_").skip(1) {
+        let (name, _) = part.split_once('"').unwrap();
+        assert!(declared.contains(&format!("xla_aot_{name}")), "{name}");
+        asked += 1;
+    }
+    assert!(asked > 0);
+    let header = fs::read_to_string("src/capi/xla_aot.h").unwrap();
+    for (ours, theirs) in [
+        ("\nABI = ", "XLA_AOT_ABI "),
+        ("\nALIGNMENT = ", "XLA_AOT_ALIGNMENT "),
+    ] {
+        let value = |text: &str, before: &str| {
+            let (_, rest) = text.split_once(before).unwrap();
+            rest.lines().next().unwrap().to_owned()
+        };
+        assert_eq!(
+            value(&text, ours),
+            value(&header, &format!("#define {theirs}"))
+        );
+    }
+}
+
+#[test]
 fn the_header_lists_the_element_types() {
     let header = fs::read_to_string("src/capi/xla_aot.h").unwrap();
     let types = fs::read_to_string("src/shape/element_type.rs").unwrap();

@@ -39,16 +39,48 @@ def canonical(program, folder, content):
     path = os.path.join(folder, "again")
     with open(path, "wb") as file:
         file.write(content)
-    text = translate(program, path, "hlo-text").decode()
+    text, tables = frames(translate(program, path, "hlo-text").decode())
+    text = re.sub(r"stack_frame_id=(\d+)", lambda m: "at " + frame(tables, int(m[1])), text)
     # Numbers at the end of names, and the order of what does not depend on each other, are given
     # anew by whoever reads a module.
     return sorted(re.sub(r"\.\d+\b", "", text).splitlines())
 
 
+def frames(text):
+    """The text without its tables of stack frames, and these by their names."""
+    kept, tables, table = [], {}, None
+    for line in text.splitlines():
+        row = re.fullmatch(r"(\d+) (.*)", line)
+        if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
+            table = tables.setdefault(line, {})
+        elif table is not None and row:
+            table[int(row[1])] = row[2]
+        else:
+            table = None
+            kept.append(line)
+    return "\n".join(kept), tables
+
+
+def frame(tables, number):
+    """The places of a stack frame, innermost first: their numbers are given anew by each writer."""
+    places = []
+    while number:
+        row = dict(part.split("=") for part in tables["StackFrames"][number].strip("{}").split())
+        place = tables["FileLocations"][int(row["file_location_id"])]
+        for key, table in (("file_name_id", "FileNames"), ("function_name_id", "FunctionNames")):
+            place = re.sub(rf"{key}=(\d+)", lambda m: tables[table][int(m[1])], place)
+        places.append(place)
+        # The text counts parents from one more; the outermost frame has none.
+        number = int(row.get("parent_frame_id", 1)) - 1
+    return " ".join(places)
+
+
 def through_jaxlib(form, content):
     """What jaxlib makes of it, as bytes that we read again."""
     if form == "hlo-text":
-        return _hlo.hlo_module_from_text(content.decode()).to_string().encode()
+        options = _hlo.HloPrintOptions()
+        options.print_large_constants = True
+        return _hlo.hlo_module_from_text(content.decode()).to_string(options).encode()
     if form == "hlo-proto":
         module = _hlo.HloModule.from_serialized_hlo_module_proto(content)
         return module.as_serialized_hlo_module_proto()

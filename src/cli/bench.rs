@@ -100,7 +100,9 @@ pub fn bench(args: &Bench, context: &Context) -> Outcome {
     let own = ("--device-input", args.devices.device_input.as_slice());
     let topology = session.topology();
     let common = || read_arrays(&args.input);
-    let inputs = devices::read(topology, common, own, |files| session.read_inputs(files))?;
+    let inputs = devices::read(topology, common, own, |files, partition| {
+        session.read_inputs(files, partition)
+    })?;
     let mut bound = session.bind_each(inputs)?;
     for _ in 0..args.warm_up {
         bound.execute().map_err(about(&name))?;

@@ -10,15 +10,16 @@ use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::driver::Arrays;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Partition;
 use crate::driver::devices::Topology;
 
-/// The arrays of each device: those of its own files, else those of all devices. `flag` is what named
-/// the device.
+/// The arrays of each device: those of its own files, else those that the files of all devices have
+/// for its partition. `flag` is what named the device.
 pub fn read(
     topology: Topology,
     common: impl FnOnce() -> Outcome<Vec<ArrayFile>>,
     (flag, own): (&str, &[DeviceFile]),
-    read: impl Fn(&[ArrayFile]) -> Result<Arrays>,
+    read: impl Fn(&[ArrayFile], Partition) -> Result<Arrays>,
 ) -> Outcome<Vec<Arrays>> {
     check(topology, flag, own)?;
     let files_of = |device: usize| -> Vec<PathBuf> {
@@ -27,13 +28,24 @@ pub fn read(
     };
     let has_own = |device: usize| own.iter().any(|file| file.device == device);
     let devices = 0..topology.devices();
-    let shared = match devices.clone().all(has_own) {
-        true => Arrays::new(),
-        false => read(&common()?)?,
-    };
-    let arrays = devices.map(|device| match has_own(device) {
-        true => Ok(read(&read_arrays(&files_of(device))?)?),
-        false => Ok(shared.clone()),
+    let count = topology.partitions as usize;
+    let partition = |number: usize| Partition { number, count };
+    let mut shared: Vec<Option<Arrays>> = vec![None; count];
+    if !devices.clone().all(has_own) {
+        let common = common()?;
+        for device in devices.clone().filter(|&device| !has_own(device)) {
+            let number = device % count;
+            if shared[number].is_none() {
+                shared[number] = Some(read(&common, partition(number))?);
+            }
+        }
+    }
+    let arrays = devices.map(|device| {
+        let number = device % count;
+        match &shared[number] {
+            Some(arrays) if !has_own(device) => Ok(arrays.clone()),
+            _ => Ok(read(&read_arrays(&files_of(device))?, partition(number))?),
+        }
     });
     arrays.collect()
 }
@@ -58,7 +70,7 @@ pub fn read_expected(
     }
     let common: Vec<PathBuf> = common.cloned().into_iter().collect();
     let common = || read_arrays(&common);
-    let arrays = read(topology, common, (flag, own), |files| match files {
+    let arrays = read(topology, common, (flag, own), |files, _| match files {
         [file] => one(file),
         files => files.last().map_or(Ok(Arrays::new()), &one),
     });

@@ -163,7 +163,9 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
     let paths = outputs(args.output.as_deref(), topology, read.into_iter(), context)?;
     let own = ("--device-input", args.devices.device_input.as_slice());
     let common = || read_arrays(&args.input);
-    let inputs = devices::read(topology, common, own, |files| session.read_inputs(files))?;
+    let inputs = devices::read(topology, common, own, |files, partition| {
+        session.read_inputs(files, partition)
+    })?;
     let expected = args.expect.as_ref();
     let expected = devices::read_expected(topology, expected, &args.device_expect, |file| {
         session.read_expected(file)
@@ -211,7 +213,9 @@ pub fn eval(args: &Eval, context: &Context) -> Outcome {
     let paths = outputs(args.output.as_deref(), topology, read.into_iter(), context)?;
     let common = || read_inputs(&args.input, &args.program, &program);
     let own = ("--device-input", args.devices.device_input.as_slice());
-    let inputs = devices::read(topology, common, own, |files| evaluation.read_inputs(files))?;
+    let inputs = devices::read(topology, common, own, |files, partition| {
+        evaluation.read_inputs(files, partition)
+    })?;
     let expected = args.expect.as_ref();
     let expected = devices::read_expected(topology, expected, &args.device_expect, |file| {
         evaluation.read_expected(file)

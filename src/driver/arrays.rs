@@ -60,7 +60,11 @@ impl ArrayFile {
     /// `XA8002` when it cannot be read, `XA1004` when it is a damaged one.
     #[cfg(feature = "reference")]
     pub fn is_snapshot(&self) -> Result<bool> {
-        Ok(matches!(self.arrays()?, Arrays::Snapshot(values) if !values.arguments.is_empty()))
+        let values = match self.arrays()? {
+            Arrays::Snapshot(values) => values,
+            Arrays::Named(_) | Arrays::Single(_) => return Ok(false),
+        };
+        Ok(values.arguments.iter().any(|list| !list.is_empty()))
     }
 
     /// The content from its start, and whether it is an archive.
@@ -143,9 +147,26 @@ pub fn array_leaves<'a>(shapes: impl IntoIterator<Item = &'a Shape>) -> Vec<&'a 
     leaves.filter_map(|(_, leaf)| leaf.as_array()).collect()
 }
 
+/// One of the partitions that run a program together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Its number.
+    pub number: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Partition {
+    /// The only one.
+    pub const ONLY: Self = Self {
+        number: 0,
+        count: 1,
+    };
+}
+
 /// Reads one value for each shape: from archives by name (`in0`, `in1`, ... for the prefix `in`),
-/// from single arrays in the order the files are given, from snapshots the arguments or, for the
-/// prefix `out`, the result.
+/// from single arrays in the order the files are given, from snapshots the arguments of the partition
+/// or, for the prefix `out`, the result.
 ///
 /// # Errors
 /// `XA8002` for unreadable files, `XA1004` for damaged snapshots; `XA8001` when arrays are missing,
@@ -154,6 +175,7 @@ pub fn read(
     files: &[ArrayFile],
     prefix: &str,
     shapes: &[&ArrayShape],
+    partition: Partition,
 ) -> Result<Vec<ArrayLiteral>> {
     let mut slots: Vec<Option<Found>> = vec![None; shapes.len()];
     for file in files {
@@ -177,7 +199,7 @@ pub fn read(
                 }
             }
             Arrays::Snapshot(values) => {
-                for (i, value) in of_snapshot(values, prefix)
+                for (i, value) in of_snapshot(values, prefix, partition)
                     .map_err(at)?
                     .into_iter()
                     .enumerate()
@@ -213,9 +235,26 @@ pub fn read(
 }
 
 /// The values of a snapshot that the prefix means.
-fn of_snapshot(values: Values, prefix: &str) -> Result<Vec<ArrayLiteral>> {
+fn of_snapshot(
+    mut values: Values,
+    prefix: &str,
+    partition: Partition,
+) -> Result<Vec<ArrayLiteral>> {
     if prefix == "in" {
-        return Ok(values.arguments);
+        let place = match values.arguments.len() {
+            0 => return Ok(Vec::new()),
+            1 => 0,
+            count if count == partition.count => partition.number,
+            count => {
+                let message = format!(
+                    "the snapshot holds arguments of {count} partitions, the program runs as {}",
+                    partition.count
+                );
+                let help = "say how many partitions run the program";
+                return Err(Diagnostic::error(codes::INPUT_MISMATCH, message).help(help));
+            }
+        };
+        return Ok(values.arguments.swap_remove(place));
     }
     values.result.ok_or_else(|| {
         let message = "the snapshot holds arguments, and no result";
@@ -392,11 +431,11 @@ mod tests {
         let shapes = [&shape, &shape, &shape];
         let single = array(3).write();
         let files = [file("a.npz", archive.clone()), file("b.npy", single)];
-        let read_back = read(&files, "in", &shapes).unwrap();
+        let read_back = read(&files, "in", &shapes, Partition::ONLY).unwrap();
         assert_eq!(read_back, [value(2), value(3), value(1)]);
-        let missing = read(&files[..1], "in", &shapes).unwrap_err();
+        let missing = read(&files[..1], "in", &shapes, Partition::ONLY).unwrap_err();
         assert_eq!(missing.message, "`in1`, u8[2], is missing");
-        let extra = read(&files[..1], "in", &shapes[..2]).unwrap_err();
+        let extra = read(&files[..1], "in", &shapes[..2], Partition::ONLY).unwrap_err();
         assert_eq!(
             extra.message,
             "`in2` has no place, `in0` to `in1` are wanted"
@@ -413,7 +452,7 @@ mod tests {
         };
         let archive = file("a.npz", npy::write_npz([("in0", &odd)]).unwrap());
         let shape = ArrayShape::new(PrimitiveType::F32, [1]);
-        let error = read(&[archive], "in", &[&shape]).unwrap_err();
+        let error = read(&[archive], "in", &[&shape], Partition::ONLY).unwrap_err();
         assert_eq!(
             error.location,
             Some(Location::Path("a.npz/in0.npy".to_owned()))

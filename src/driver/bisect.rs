@@ -9,6 +9,7 @@ use crate::base::Result;
 use crate::bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Partition;
 use crate::driver::arrays::array_leaves;
 use crate::driver::compile;
 use crate::driver::compile::CompileOptions;
@@ -78,7 +79,7 @@ pub fn bisect(program: &[u8], request: &BisectRequest) -> Result<Finding> {
         made_up(&array_leaves(evaluation.parameters()))
     } else {
         let shapes = array_leaves(evaluation.parameters());
-        arrays::read(&request.inputs, "in", &shapes)?
+        arrays::read(&request.inputs, "in", &shapes, Partition::ONLY)?
     };
     let wanted = evaluation.run_alike(inputs.clone())?;
     let search = Search {

@@ -8,6 +8,7 @@ use crate::bundle::Bundle;
 use crate::collective::Topology;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Partition;
 use crate::driver::arrays::array_leaves;
 use crate::driver::devices;
 use crate::driver::input::InputOptions;
@@ -125,8 +126,13 @@ impl Evaluation {
     ///
     /// # Errors
     /// `XA8001` and `XA8002`.
-    pub fn read_inputs(&self, files: &[ArrayFile]) -> Result<Vec<ArrayLiteral>> {
-        arrays::read(files, "in", &array_leaves(&self.caller.parameters))
+    pub fn read_inputs(
+        &self,
+        files: &[ArrayFile],
+        partition: Partition,
+    ) -> Result<Vec<ArrayLiteral>> {
+        let leaves = array_leaves(&self.caller.parameters);
+        arrays::read(files, "in", &leaves, partition)
     }
 
     /// As [`Evaluation::run_each`], with the same inputs for all devices.
@@ -208,7 +214,8 @@ impl Evaluation {
     /// `XA8001` and `XA8002`.
     pub fn read_expected(&self, file: &ArrayFile) -> Result<Vec<ArrayLiteral>> {
         let shapes = array_leaves([&self.caller.result]);
-        arrays::read(std::slice::from_ref(file), "out", &shapes)
+        let files = std::slice::from_ref(file);
+        arrays::read(files, "out", &shapes, Partition::ONLY)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Partition;
 use crate::driver::devices;
 use crate::driver::devices::Topology;
 use crate::driver::host;
@@ -95,9 +96,14 @@ impl Session {
     ///
     /// # Errors
     /// `XA8001` and `XA8002`.
-    pub fn read_inputs(&self, files: &[ArrayFile]) -> Result<Vec<ArrayLiteral>> {
+    pub fn read_inputs(
+        &self,
+        files: &[ArrayFile],
+        partition: Partition,
+    ) -> Result<Vec<ArrayLiteral>> {
         let program = &self.loaded.signature().program;
-        arrays::read(files, "in", &arrays::array_leaves(&program.parameters))
+        let leaves = arrays::array_leaves(&program.parameters);
+        arrays::read(files, "in", &leaves, partition)
     }
 
     /// Reads expected results of this program.
@@ -107,7 +113,8 @@ impl Session {
     pub fn read_expected(&self, file: &ArrayFile) -> Result<Vec<ArrayLiteral>> {
         let program = &self.loaded.signature().program;
         let shapes = arrays::array_leaves([&program.result]);
-        arrays::read(std::slice::from_ref(file), "out", &shapes)
+        let files = std::slice::from_ref(file);
+        arrays::read(files, "out", &shapes, Partition::ONLY)
     }
 }
 

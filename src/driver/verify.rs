@@ -6,6 +6,7 @@ use crate::base::Result;
 use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays::ArrayFile;
+use crate::driver::arrays::Partition;
 use crate::driver::arrays::Verdict;
 #[cfg(feature = "loader")]
 use crate::driver::run;
@@ -125,7 +126,7 @@ fn compare(
         Some(session) => session,
         None => Session::of(bundle, &request.load)?,
     };
-    let inputs = session.read_inputs(&request.inputs)?;
+    let inputs = session.read_inputs(&request.inputs, Partition::ONLY)?;
     let got = session.run_alike(inputs.clone())?;
     let wanted = match &request.expected {
         Some(file) => vec![session.read_expected(file)?; got.len()],

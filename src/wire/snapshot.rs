@@ -31,8 +31,8 @@ use crate::wire::shape::decode_shape;
 /// The values of a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
-    /// The array leaves of the arguments.
-    pub arguments: Vec<ArrayLiteral>,
+    /// The array leaves of the arguments of each partition; one list is for all partitions.
+    pub arguments: Vec<Vec<ArrayLiteral>>,
     /// The array leaves of the result, when there is one.
     pub result: Option<Vec<ArrayLiteral>>,
 }
@@ -157,7 +157,7 @@ fn fields(mut rest: &[u8]) -> Option<Vec<(u64, &[u8])>> {
 /// The values of a snapshot; nothing when the source holds none.
 ///
 /// # Errors
-/// `XA1004` when it is a damaged one, or holds values of several partitions.
+/// `XA1004` when it is a damaged one.
 pub fn read(source: &mut (impl Read + Seek)) -> Result<Option<Values>> {
     let failed = |e: std::io::Error| bad(format!("cannot read: {e}"));
     let length = source.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -173,35 +173,27 @@ pub fn read(source: &mut (impl Read + Seek)) -> Result<Option<Values>> {
         }
     }
     source.read_to_end(&mut bytes).map_err(failed)?;
-    let (arguments, result) = match open(&bytes) {
-        Ok(Holder::Snapshot(proto)) => (proto.arguments, proto.result),
+    let (partitions, result) = match open(&bytes) {
+        Ok(Holder::Snapshot(proto)) => (vec![proto.arguments], proto.result),
         Ok(Holder::Unoptimized(proto)) => {
             check_version(proto.version)?;
-            let arguments = one_partition(proto.partitions)?;
-            (arguments.map(|p| p.arguments).unwrap_or_default(), None)
+            let partitions = proto.partitions.into_iter();
+            (partitions.map(|p| p.arguments).collect(), None)
         }
         Ok(Holder::Module(_) | Holder::WithConfig(_)) | Err(_) => return Ok(None),
     };
-    let literals = arguments.iter().map(decode_literal);
+    let arguments = partitions.iter().map(|arguments| {
+        let literals = arguments.iter().map(decode_literal);
+        Ok(leaves(literals.collect::<Result<Vec<_>>>()?))
+    });
     let result = match &result {
         Some(proto) => Some(leaves([decode_literal(proto)?])),
         None => None,
     };
     Ok(Some(Values {
-        arguments: leaves(literals.collect::<Result<Vec<_>>>()?),
+        arguments: arguments.collect::<Result<_>>()?,
         result,
     }))
-}
-
-/// The only one of the partitions.
-fn one_partition<T>(partitions: Vec<T>) -> Result<Option<T>> {
-    if partitions.len() > 1 {
-        return Err(unsupported(format!(
-            "the snapshot holds arguments of {} partitions; a program runs as one",
-            partitions.len()
-        )));
-    }
-    Ok(partitions.into_iter().next())
 }
 
 fn check_version(version: i32) -> Result<()> {
@@ -232,23 +224,31 @@ fn read_large(
     header: &pb::HloUnoptimizedSnapshot,
     mut left: u64,
 ) -> Result<Values> {
-    let sizes = checked_sizes(header)?;
-    one_partition(header.partitions.iter().collect())?;
-    let mut arguments = Vec::new();
-    for (i, &size) in sizes.iter().enumerate() {
-        let short = || {
-            bad(format!(
-                "argument {i} of the snapshot has {size} bytes by the header, the file has {left}"
-            ))
-        };
-        left = left.checked_sub(size).ok_or_else(short)?;
-        let mut bytes = Vec::new();
-        source
-            .take(size)
-            .read_to_end(&mut bytes)
-            .map_err(|e| bad(format!("cannot read argument {i}: {e}")))?;
-        let literal = raw_literal(&bytes);
-        arguments.push(literal.map_err(|e| e.note(format!("argument {i} of the snapshot")))?);
+    checked_sizes(header)?;
+    let mut partitions = Vec::with_capacity(header.partitions.len());
+    let mut number = 0;
+    for partition in &header.partitions {
+        let mut arguments = Vec::new();
+        for descriptor in &partition.arguments_descriptors {
+            let size = descriptor.argument_size_bytes;
+            let short = || {
+                bad(format!(
+                    "argument {number} of the snapshot has {size} bytes by the header, the file \
+                     has {left}"
+                ))
+            };
+            left = left.checked_sub(size).ok_or_else(short)?;
+            let mut bytes = Vec::new();
+            source
+                .take(size)
+                .read_to_end(&mut bytes)
+                .map_err(|e| bad(format!("cannot read argument {number}: {e}")))?;
+            let literal = raw_literal(&bytes);
+            let note = || format!("argument {number} of the snapshot");
+            arguments.push(literal.map_err(|e| e.note(note()))?);
+            number += 1;
+        }
+        partitions.push(leaves(arguments));
     }
     if left != 0 {
         return Err(bad(format!(
@@ -256,7 +256,7 @@ fn read_large(
         )));
     }
     Ok(Values {
-        arguments: leaves(arguments),
+        arguments: partitions,
         result: None,
     })
 }
@@ -348,7 +348,10 @@ mod tests {
     #[test]
     fn every_form_gives_the_arguments_of_the_call() {
         let plain = values(PLAIN).unwrap().unwrap();
-        let arrays: Vec<&[u8]> = plain.arguments.iter().map(ArrayLiteral::bytes).collect();
+        let [arguments] = &*plain.arguments else {
+            panic!("arguments of {} partitions", plain.arguments.len());
+        };
+        let arrays: Vec<&[u8]> = arguments.iter().map(ArrayLiteral::bytes).collect();
         let floats =
             |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|v| v.to_le_bytes()).collect() };
         let x: Vec<f32> = (0u8..10).map(f32::from).collect();
@@ -397,15 +400,43 @@ mod tests {
     }
 
     #[test]
-    fn partitions_and_versions_that_are_not_read_are_named() {
+    fn each_partition_has_its_arguments() {
+        let one = values(PLAIN).unwrap().unwrap().arguments;
+        let mut plain = pb::HloUnoptimizedSnapshot::decode(PLAIN).unwrap();
+        let mut second = plain.partitions[0].clone();
+        second.arguments.remove(1);
+        plain.partitions.push(second);
+        let two = values(&plain.encode_to_vec()).unwrap().unwrap().arguments;
+        let mut rest = one[0].clone();
+        rest.remove(1);
+        assert_eq!(two, [one[0].clone(), rest.clone()]);
+
+        let (mut large, end) = large_header(LARGE).unwrap();
+        let sizes = large.partitions[0].arguments_descriptors.clone();
+        let size = |at: usize| sizes[at].argument_size_bytes as usize;
+        large.partitions.push(large.partitions[0].clone());
+        large.partitions[1].arguments_descriptors.remove(1);
+        let mut bytes = large.encode_length_delimited_to_vec();
+        bytes.extend(&LARGE[end..]);
+        bytes.extend(&LARGE[end..end + size(0)]);
+        bytes.extend(&LARGE[end + size(0) + size(1)..]);
+        let two = values(&bytes).unwrap().unwrap().arguments;
+        assert_eq!(two, [one[0].clone(), rest]);
+        #[cfg(feature = "reference")]
+        {
+            let module = crate::wire::hlo::decode_any(&bytes).unwrap();
+            assert_eq!(module.config.num_partitions, 2);
+        }
+    }
+
+    #[test]
+    fn versions_that_are_not_read_are_named() {
         let header = pb::HloUnoptimizedSnapshot::decode(PLAIN).unwrap();
         let with = |change: &dyn Fn(&mut pb::HloUnoptimizedSnapshot)| {
             let mut header = header.clone();
             change(&mut header);
             values(&header.encode_to_vec()).unwrap_err().to_string()
         };
-        let two = with(&|h| h.partitions.push(h.partitions[0].clone()));
-        assert!(two.contains("arguments of 2 partitions"), "{two}");
         let version = with(&|h| h.version = 3);
         assert!(version.contains("a snapshot of version 3"), "{version}");
         let mut large = header;

@@ -32,6 +32,7 @@ use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
+use crate::hlo::custom_calls::is_annotation;
 use crate::hlo::infer::agree;
 use crate::hlo::verify;
 use crate::literal::ArrayLiteral;
@@ -337,8 +338,14 @@ impl<'m> Evaluator<'m> {
                 collective::run(self, instr, number, kind, collective, &operands)
             }
             Op::CustomCall(call) => match call.target.as_str() {
-                target if is_annotation(target) && operands.len() == 1 => {
-                    let value = operands.remove(0);
+                target if is_annotation(target) => {
+                    let value = match (operands.len(), &instr.shape) {
+                        (_, Shape::Tuple(elements)) if elements.is_empty() => {
+                            Literal::Tuple(Vec::new())
+                        }
+                        (1, _) => operands.remove(0),
+                        _ => Literal::Tuple(operands),
+                    };
                     if value.shape().same_ignoring_layout(&instr.shape) {
                         return Ok(value);
                     }
@@ -406,21 +413,6 @@ impl<'m> Evaluator<'m> {
         let number = Number::Int(i128::from(number));
         Ok(Literal::Array(bits::scalar(array_shape(instr)?.ty, number)))
     }
-}
-
-/// Whether a custom call marks its operand for partitioners and placers, and gives it back.
-fn is_annotation(target: &str) -> bool {
-    matches!(
-        target,
-        "Sharding"
-            | "LayoutConstraint"
-            | "annotate_device_placement"
-            | "SPMDFullToShardShape"
-            | "SPMDShardToFullShape"
-            | "MoveToHost"
-            | "MoveToDevice"
-            | "X64Combine"
-    ) || target.starts_with("xla.sdy.")
 }
 
 /// `((operands), result, context...)`, the value of an `async-start`.

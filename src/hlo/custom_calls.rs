@@ -6,7 +6,8 @@ pub const PAD_TO_STATIC: &str = "PadToStatic";
 /// Makes an array dynamic, given its sizes.
 pub const SLICE_TO_DYNAMIC: &str = "SliceToDynamic";
 
-/// Custom calls that give their operand back: annotations for partitioners and placers.
+/// Custom calls that give their operand back, several operands as a tuple, or nothing: annotations
+/// for partitioners and placers.
 const ANNOTATIONS: &[&str] = &[
     "Sharding",
     "SPMDFullToShardShape",
@@ -21,9 +22,10 @@ const ANNOTATIONS: &[&str] = &[
     "xla.sdy.LocalToGlobalShape",
     "xla.sdy.ShardingConstraint",
     "xla.sdy.PropagationBarrier",
+    "xla.sdy.ShardingGroup",
 ];
 
-/// Whether a call of that name gives its operand back.
+/// Whether a call of that name gives its operands back, or nothing.
 pub fn is_annotation(target: &str) -> bool {
     ANNOTATIONS.contains(&target)
 }

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod custom_calls;
 pub mod dynamic;
+pub mod expand;
 pub mod infer;
 pub mod instr;
 pub mod module;

@@ -226,6 +226,37 @@ fn artifacts_hold_ops_of_chlo() {
 }
 
 #[test]
+fn artifacts_hold_what_stablehlo_lacks() {
+    let room = room(&[]);
+    // Running sums, the least two of them, and each row times the number of its group.
+    let text = "HloModule m\n\
+        step {\n  x = f32[] parameter(0)\n  c = f32[] parameter(1)\n  y = f32[] add(x, c)\n  \
+        ROOT t = (f32[], f32[]) tuple(y, y)\n}\n\
+        ENTRY e {\n  x = f32[4] parameter(0)\n  z = f32[] constant(0)\n  \
+        s = (f32[4], f32[]) scan(x, z), dimensions={0}, num_carries=1, to_apply=step\n  \
+        y = f32[4] get-tuple-element(s), index=0\n  \
+        t = (f32[2], s32[2]) topk(y), k=2, largest=false\n  \
+        v = f32[2] get-tuple-element(t), index=0\n  l = f32[4,1] reshape(y)\n  \
+        r = f32[2,1,1] constant({{{1}},{{10}}})\n  g = s32[2] constant({1,3})\n  \
+        d = f32[4,1] ragged-dot(l, r, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}, \
+        lhs_ragged_dims={0}, rhs_group_dims={0}\n  ROOT o = (f32[2], f32[4,1]) tuple(v, d)\n}\n";
+    fs::write(room.path("m.hlo"), text).unwrap();
+    fs::write(room.path("in.npy"), npy(&[1.0, 2.0, 3.0, 4.0])).unwrap();
+    for version in ["1.0.0", "1.17.0"] {
+        let to = ["translate", "m.hlo", "--to", "stablehlo-bytecode"];
+        let as_of = ["--stablehlo-version", version, "-o", "m"];
+        expect(&room.run(&[to, as_of].concat()), 0, "");
+        let ran = room.run(&["eval", "m", "-i", "in.npy"]);
+        expect(&ran, 0, "");
+        let told = stdout(&ran);
+        assert!(told.contains("{1.0, 3.0}"), "{version}: {told}");
+        assert!(told.contains("1.0, 30.0, 60.0, 100.0"), "{version}: {told}");
+    }
+    let text = stdout(&room.run(&["translate", "m", "--to", "hlo-text"]));
+    assert!(text.contains(" ragged-dot("), "{text}");
+}
+
+#[test]
 fn what_cannot_be_translated_is_told() {
     let room = room(&[]);
     expect(&room.run(&["translate", "add.hlo"]), 2, "--to");

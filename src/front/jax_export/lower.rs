@@ -39,7 +39,7 @@ pub(in crate::front) fn import(bytes: &[u8], options: &InputOptions) -> Result<P
     if export.platforms.len() > 1 {
         arguments.push(Argument::Constant(platform_index(&module, platform)?));
     }
-    arguments.extend(export.ordered_effects.iter().map(|_| Argument::Declared));
+    arguments.extend(export.tokens().map(|_| Argument::Declared));
     for &kept in &export.kept {
         arguments.push(sized(&export.arguments[kept], options)?);
     }
@@ -183,10 +183,7 @@ fn platform_index(module: &mlir::Module, place: usize) -> Result<ArrayLiteral> {
 /// Calls the parameters what the function's caller calls them.
 fn name_parameters(export: &Export<'_>, module: &mut hlo::Module) {
     let mut layout = module.entry_layout();
-    let tokens = export
-        .ordered_effects
-        .iter()
-        .map(|effect| format!("token of {effect}"));
+    let tokens = export.tokens().map(|effect| format!("token of {effect}"));
     let kept = export
         .kept
         .iter()
@@ -218,7 +215,7 @@ fn notes(export: &Export<'_>) -> Vec<String> {
     if export.devices > 1 {
         let count = export.devices;
         notes.push(format!(
-            "the export is for {count} devices; it is read as the program of one"
+            "the export is for {count} devices; nothing is partitioned, each computes the whole"
         ));
     }
     notes

@@ -25,6 +25,9 @@ const BYTECODE_MAGIC: &[u8] = b"ML\xefR";
 /// The calling conventions that are read.
 const CONVENTIONS: std::ops::RangeInclusive<u16> = 4..=10;
 
+/// The first calling convention with tokens.
+const TOKENS: u16 = 9;
+
 /// An argument or result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
@@ -67,9 +70,9 @@ pub struct Export<'a> {
     pub kept: Vec<usize>,
     /// The results.
     pub results: Vec<Value>,
-    /// Effects that the module has tokens for.
+    /// Effects that happen in order.
     pub ordered_effects: Vec<String>,
-    /// Effects that the module has no tokens for.
+    /// Effects that happen in any order.
     pub unordered_effects: Vec<String>,
     /// Checks that its maker switched off.
     pub disabled_checks: Vec<String>,
@@ -158,6 +161,13 @@ impl<'a> Export<'a> {
             return bad("the export holds no module of MLIR bytecode".to_owned());
         }
         Ok(())
+    }
+
+    /// The effects that `main` takes a token for: the ordered ones, but before calling convention 9
+    /// none, when `main` made tokens of its own.
+    pub fn tokens(&self) -> impl Iterator<Item = &String> {
+        let has_tokens = self.calling_convention_version >= TOKENS;
+        self.ordered_effects.iter().filter(move |_| has_tokens)
     }
 
     /// The dimension variables, each with the arguments that have it.
@@ -385,6 +395,12 @@ mod tests {
             (ordered.kept.as_slice(), ordered.arguments.len()),
             (&[0][..], 2)
         );
+        assert_eq!(ordered.tokens().count(), 1);
+        let without = Export {
+            calling_convention_version: 8,
+            ..ordered
+        };
+        assert_eq!(without.tokens().count(), 0);
         let keyed = Export::read(KEYED).unwrap();
         assert_eq!(keyed.arguments[0].describe(), "key<fry>[]");
         assert_eq!(keyed.arguments[0].inner, [2]);

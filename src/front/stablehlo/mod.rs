@@ -16,6 +16,9 @@ mod types;
 
 use crate::base::Result;
 use crate::hlo;
+use crate::hlo::Op;
+use crate::hlo::expand;
+use crate::hlo::expand::Expansion;
 use crate::literal::ArrayLiteral;
 use crate::mlir;
 use crate::shape::Dims;
@@ -49,28 +52,49 @@ pub fn to_hlo(module: &mlir::Module, options: &Options) -> Result<hlo::Module> {
     import::convert(module, options)
 }
 
-/// Converts a module of HLO to StableHLO, with ops of CHLO where StableHLO has none.
+/// Converts a module of HLO to StableHLO, with ops of CHLO where StableHLO has none, and with simpler
+/// ops where neither has one.
 ///
 /// # Errors
 /// Those of the verifier, and `COMPILE_UNSUPPORTED` for what has no form in either dialect, with the
 /// instruction.
 pub fn from_hlo(module: &hlo::Module) -> Result<mlir::Module> {
-    export::convert(&settled(module)?, false)
-}
-
-/// The module with types that say what is dynamic: HLO may leave that out, StableHLO may not.
-fn settled(module: &hlo::Module) -> Result<hlo::Module> {
-    hlo::verify::check(module)?;
-    let mut module = module.clone();
-    hlo::dynamic::flow::settle(&mut module)?;
-    Ok(module)
+    export::convert(&prepared(module, no_op_of_it)?, false)
 }
 
 /// Converts a module of HLO to StableHLO alone: what is an op of CHLO elsewhere is a composite here,
-/// with a function beside it that computes it, as `jax.export` writes such ops.
+/// with a function beside it that computes it, as `jax.export` writes such ops. A scan, which would
+/// need a composite with a region, is a loop.
 ///
 /// # Errors
 /// Those of [`from_hlo`].
 pub fn from_hlo_portable(module: &hlo::Module) -> Result<mlir::Module> {
-    export::convert(&settled(module)?, true)
+    let module = prepared(module, |op| match op {
+        Op::Scan { .. } => Some(expand::scan),
+        op => no_op_of_it(op),
+    })?;
+    export::convert(&module, true)
+}
+
+/// The expansion of an op that neither StableHLO nor CHLO has.
+fn no_op_of_it(op: &Op) -> Option<Expansion> {
+    match op {
+        Op::ScaledDot { .. } => Some(expand::scaled_dot),
+        Op::StochasticConvert => Some(expand::stochastic_convert),
+        Op::TopK { largest: false, .. } => Some(expand::topk),
+        _ => None,
+    }
+}
+
+/// The module without the ops that have an expansion, and with types that say what is dynamic: HLO
+/// may leave that out, StableHLO may not.
+fn prepared(
+    module: &hlo::Module,
+    expansion: impl Fn(&Op) -> Option<Expansion>,
+) -> Result<hlo::Module> {
+    hlo::verify::check(module)?;
+    let mut module = module.clone();
+    expand::everywhere(&mut module, &|module, id| expansion(&module.instrs[id].op))?;
+    hlo::dynamic::flow::settle(&mut module)?;
+    Ok(module)
 }

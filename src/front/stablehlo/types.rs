@@ -190,6 +190,14 @@ pub fn literal_dense(literal: &ArrayLiteral) -> Dense {
     }
 }
 
+/// The shape itself when there is one, else a tuple of all.
+pub fn one_or_tuple(shapes: Vec<Shape>) -> Shape {
+    match <[Shape; 1]>::try_from(shapes) {
+        Ok([one]) => one,
+        Err(shapes) => Shape::Tuple(shapes),
+    }
+}
+
 /// A literal that is one array.
 pub fn array_of(literal: Literal) -> Option<ArrayLiteral> {
     match literal {

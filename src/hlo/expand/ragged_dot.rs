@@ -19,7 +19,7 @@ use crate::shape::PrimitiveType;
 const S32: PrimitiveType = PrimitiveType::S32;
 
 /// `(lhs, rhs, group sizes)` to the dot of each group.
-pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
+pub fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let instr = &b.module.instrs[id];
     let Op::RaggedDot {
         dims,

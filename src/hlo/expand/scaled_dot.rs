@@ -8,7 +8,7 @@ use crate::shape::Dims;
 use crate::shape::PrimitiveType;
 
 /// `(lhs, rhs, lhs scale, rhs scale)` to the dot of the scaled operands.
-pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
+pub fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let instr = &b.module.instrs[id];
     let Op::ScaledDot { dims, precision } = instr.op.clone() else {
         return Ok(id);

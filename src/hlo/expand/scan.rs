@@ -14,7 +14,7 @@ use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 /// `(inputs..., carries...)` to `(outputs..., carries...)`.
-pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
+pub fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let instr = &b.module.instrs[id];
     let Op::Scan {
         dim,

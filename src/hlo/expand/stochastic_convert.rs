@@ -9,7 +9,7 @@ use crate::hlo::UnaryOp;
 use crate::shape::PrimitiveType;
 
 /// `(x, random bits of x's width)` to integers; other result types convert as usual.
-pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
+pub fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let operands = b.module.instrs[id].operands.clone();
     let to = b.ty(id)?;
     if !to.is_integer() {

@@ -10,7 +10,7 @@ use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 /// The values and their s32 positions along the last dimension.
-pub(super) fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
+pub fn expand(b: &mut Builder<'_>, id: InstrId) -> Result<InstrId> {
     let instr = &b.module.instrs[id];
     let Op::TopK { k, largest, .. } = instr.op else {
         return Ok(id);

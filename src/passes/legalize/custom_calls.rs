@@ -38,14 +38,20 @@ fn rule(edit: &mut Edit<'_>, id: InstrId) -> Result<Option<InstrId>> {
         return Ok(None);
     };
     let operands = instr.operands.clone();
-    if operands.len() == 1
-        && custom_calls::is_annotation(&call.target)
-        && edit
-            .instr(operands[0])
-            .shape
-            .same_ignoring_layout(&instr.shape)
-    {
-        return Ok(Some(operands[0]));
+    if custom_calls::is_annotation(&call.target) {
+        let (parent, shape) = (instr.parent, instr.shape.clone());
+        let same = |id: InstrId, shape: &Shape| edit.instr(id).shape.same_ignoring_layout(shape);
+        let pairs = || operands.iter().zip(shape.as_tuple().unwrap_or_default());
+        match (&*operands, shape.as_tuple()) {
+            (&[x], _) if same(x, &shape) => return Ok(Some(x)),
+            (_, Some([])) => return Ok(Some(edit.shaped(parent, Op::Tuple, &[], shape)?)),
+            (all, Some(elements))
+                if all.len() == elements.len() && pairs().all(|(&x, shape)| same(x, shape)) =>
+            {
+                return Ok(Some(edit.shaped(parent, Op::Tuple, &operands, shape)?));
+            }
+            _ => {}
+        }
     }
     if let Some(k) = top_k(edit, call, &operands, &instr.shape) {
         let (parent, largest) = (instr.parent, true);

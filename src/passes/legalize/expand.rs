@@ -4,23 +4,16 @@
 //! same shape. It may use any op that `emit` has, and other expandable ops.
 
 use crate::base::Result;
-use crate::hlo::Builder;
+use crate::hlo;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
-use crate::hlo::Rewriter;
 use crate::hlo::Stage;
-use crate::hlo::verify::location;
-use crate::hlo::visit;
+use crate::hlo::expand::Expansion;
 use crate::passes::legalize::batch_norm;
 use crate::passes::legalize::fft;
-use crate::passes::legalize::ragged_dot;
 use crate::passes::legalize::rng;
 use crate::passes::legalize::rng_bit_generator;
-use crate::passes::legalize::scaled_dot;
-use crate::passes::legalize::scan;
-use crate::passes::legalize::stochastic_convert;
-use crate::passes::legalize::topk;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
@@ -63,9 +56,6 @@ fn is_there(module: &Module, id: InstrId, target: &Target) -> bool {
     target.platform() == Platform::Cpu && k <= TOPK_LIST && ordered
 }
 
-/// Appends what does the same as the instruction, and gives its value.
-pub type Expansion = fn(&mut Builder<'_>, InstrId) -> Result<InstrId>;
-
 /// The expansion of an op, when it has one.
 pub fn expansion(op: &Op) -> Option<Expansion> {
     match op {
@@ -74,11 +64,11 @@ pub fn expansion(op: &Op) -> Option<Expansion> {
         Op::BatchNormGrad { .. } => Some(batch_norm::grad),
         Op::RngBitGenerator { .. } => Some(rng_bit_generator::expand),
         Op::Rng { .. } => Some(rng::expand),
-        Op::StochasticConvert => Some(stochastic_convert::expand),
-        Op::RaggedDot { .. } => Some(ragged_dot::expand),
-        Op::ScaledDot { .. } => Some(scaled_dot::expand),
-        Op::Scan { .. } => Some(scan::expand),
-        Op::TopK { .. } => Some(topk::expand),
+        Op::StochasticConvert => Some(hlo::expand::stochastic_convert),
+        Op::RaggedDot { .. } => Some(hlo::expand::ragged_dot),
+        Op::ScaledDot { .. } => Some(hlo::expand::scaled_dot),
+        Op::Scan { .. } => Some(hlo::expand::scan),
+        Op::TopK { .. } => Some(hlo::expand::topk),
         Op::Fft { .. } => Some(fft::expand),
         _ => None,
     }
@@ -95,24 +85,10 @@ pub fn expand_all(module: &mut Module) -> Result<bool> {
 
 /// The same for the instructions that are wanted.
 fn expand_where(module: &mut Module, wanted: &dyn Fn(&Module, InstrId) -> bool) -> Result<bool> {
-    let mut changed = false;
-    loop {
-        let found: Vec<(InstrId, Expansion)> = visit::reachable(module)
-            .into_iter()
-            .flat_map(|comp| module.comps[comp].instrs.iter().copied())
-            .filter(|&id| wanted(module, id))
-            .filter_map(|id| expansion(&module.instrs[id].op).map(|e| (id, e)))
-            .collect();
-        if found.is_empty() {
-            return Ok(changed);
-        }
-        let mut rewriter = Rewriter::new(module);
-        for (id, expand) in found {
-            let made = rewriter.replace_with(id, |b| expand(b, id));
-            made.map_err(|e| e.or_at(|| location(rewriter.module, id)))?;
-        }
-        changed |= rewriter.finish();
-    }
+    hlo::expand::everywhere(module, &|module, id| {
+        let op = &module.instrs[id].op;
+        wanted(module, id).then(|| expansion(op)).flatten()
+    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use prost::Message;
 
 use crate::base::Result;
 use crate::hlo::Module;
+use crate::hlo::Sharding;
 use crate::proto::xla as pb;
 use crate::wire::number::bad;
 use crate::wire::number::message;
@@ -60,9 +61,22 @@ pub fn decode_any(bytes: &[u8]) -> Result<Module> {
             decode::decode(module.ok_or_else(none)?, None)
         }
         Holder::Unoptimized(proto) => {
-            decode::decode(proto.hlo_module.as_ref().ok_or_else(none)?, None)
+            let mut module = decode::decode(proto.hlo_module.as_ref().ok_or_else(none)?, None)?;
+            // The module says nothing of the devices that ran it, the arguments do.
+            if let (count @ 2.., 0) = (proto.partitions.len(), module.config.num_partitions) {
+                module.config.num_partitions = i64::try_from(count).unwrap_or(i64::MAX);
+            }
+            Ok(module)
         }
     }
+}
+
+/// The sharding of a serialized `xla.OpSharding`.
+///
+/// # Errors
+/// `XA1004` when the bytes are no such sharding.
+pub fn decode_sharding(bytes: &[u8]) -> Result<Sharding> {
+    attributes::decode_sharding(&message(bytes, "xla.OpSharding")?)
 }
 
 /// The serialized `xla.HloModuleProto` of a module.

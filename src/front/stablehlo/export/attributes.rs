@@ -6,6 +6,7 @@ use crate::hlo::ConvDims;
 use crate::hlo::DotAlgorithm;
 use crate::hlo::Extra;
 use crate::hlo::InstrId;
+use crate::hlo::Op;
 use crate::hlo::PrecisionConfig;
 use crate::hlo::Sharding;
 use crate::hlo::Window;
@@ -231,14 +232,23 @@ impl Exporter<'_> {
         for (number, &param) in params.iter().enumerate() {
             let leaves = self.module.shape(param).leaves();
             let single = leaves.len() == 1;
-            for (index, leaf) in leaves {
+            for (place, (index, _)) in leaves.into_iter().enumerate() {
                 let mut map = AttrMap::new();
-                if single && let Some(extra) = &self.module.instrs[param].extra {
+                let instr = &self.module.instrs[param];
+                if single && let Some(extra) = &instr.extra {
                     discardable(extra, &mut map);
                 }
                 if comp == self.module.entry {
                     self.donation(number, &index, &mut map);
-                    self.layout_mode(number, &index, leaf, &mut map);
+                    self.layout_mode(number, &index, &mut map);
+                    if let Op::Parameter {
+                        leaf_replication, ..
+                    } = &instr.op
+                        && let Some(&replicated) = leaf_replication.get(place)
+                    {
+                        let attr = Attr::array(vec![Attr::Bool(replicated)]);
+                        map.insert("mhlo.parameter_replication".into(), attr);
+                    }
                 }
                 lists.push(map);
             }
@@ -247,19 +257,11 @@ impl Exporter<'_> {
             let lists = lists.into_iter().map(Attr::dict).collect();
             attrs.insert("arg_attrs".into(), Attr::array(lists));
         }
-        if comp == self.module.entry {
-            self.result_layouts(comp, attrs);
-        }
+        self.result_attributes(comp, attrs);
     }
 
     /// The layout that the caller gives a parameter, when it is not the usual one.
-    fn layout_mode(
-        &self,
-        number: usize,
-        index: &[usize],
-        _leaf: &crate::shape::Shape,
-        map: &mut AttrMap,
-    ) {
+    fn layout_mode(&self, number: usize, index: &[usize], map: &mut AttrMap) {
         let layout = self.module.config.entry_layout.as_ref();
         let shape = layout.and_then(|l| l.parameters.get(number)?.at(index));
         if let Some(text) = shape.and_then(unusual_layout) {
@@ -267,26 +269,36 @@ impl Exporter<'_> {
         }
     }
 
-    fn result_layouts(&self, comp: CompId, attrs: &mut AttrMap) {
-        let Some(layout) = &self.module.config.entry_layout else {
-            return;
-        };
-        let leaves = self.module.root(comp).shape.leaves();
-        let texts: Vec<Option<String>> = leaves
-            .iter()
-            .map(|(index, _)| layout.result.at(index).and_then(unusual_layout))
-            .collect();
-        if texts.iter().all(Option::is_none) {
-            return;
-        }
-        let maps = texts.iter().map(|text| {
+    /// Shardings of the results, and the layouts that the caller gives them.
+    fn result_attributes(&self, comp: CompId, attrs: &mut AttrMap) {
+        let root = self.module.root(comp);
+        let layout = self.module.config.entry_layout.as_ref();
+        let layout = layout.filter(|_| comp == self.module.entry);
+        let sharding = root
+            .extra
+            .as_ref()
+            .and_then(|extra| extra.sharding.as_ref());
+        let maps = root.shape.leaves().into_iter().enumerate();
+        let maps = maps.map(|(place, (index, _))| {
             let mut map = AttrMap::new();
-            if let Some(text) = text {
-                map.insert("mhlo.layout_mode".into(), Attr::string(text));
+            let sharding = match sharding {
+                Some(Sharding::Tuple(parts)) => parts.get(place),
+                sharding => sharding,
+            };
+            if let Some(sharding) = sharding {
+                map.insert("mhlo.sharding".into(), sharding_attr(sharding));
             }
-            Attr::dict(map)
+            let text = layout.and_then(|l| l.result.at(&index).and_then(unusual_layout));
+            if let Some(text) = text {
+                map.insert("mhlo.layout_mode".into(), Attr::string(&text));
+            }
+            map
         });
-        attrs.insert("res_attrs".into(), Attr::array(maps.collect()));
+        let maps: Vec<AttrMap> = maps.collect();
+        if maps.iter().any(|map| !map.is_empty()) {
+            let maps = maps.into_iter().map(Attr::dict).collect();
+            attrs.insert("res_attrs".into(), Attr::array(maps));
+        }
     }
 
     /// Whether a part of a parameter is donated, and to which result.

@@ -3,18 +3,16 @@
 use crate::base::Result;
 use crate::front::stablehlo::chlo;
 use crate::front::stablehlo::export::Exporter;
+use crate::front::stablehlo::export::attributes;
 use crate::front::stablehlo::export::unique;
 use crate::hlo;
-use crate::hlo::Builder;
-use crate::hlo::ComparisonDirection;
-use crate::hlo::ComparisonType;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
+use crate::hlo::expand::Expansion;
 use crate::mlir::Attr;
 use crate::mlir::AttrMap;
 use crate::mlir::Type;
 use crate::mlir::ValueId;
-use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 impl Exporter<'_> {
@@ -34,7 +32,12 @@ impl Exporter<'_> {
         if let Some(k) = attrs.remove("k") {
             said.insert("k".into(), k);
         }
-        let key = format!("{name} {shapes:?} {:?}", said.get("k"));
+        if let Op::RaggedDot { .. } = instr.op {
+            attrs.remove("ragged_dot_dimension_numbers");
+            attrs.remove("precision_config");
+            said = ragged_dot(&instr.op);
+        }
+        let key = format!("{name} {shapes:?} {said:?}");
         let function = match self.composites.get(&key) {
             Some(known) => known.clone(),
             None => {
@@ -61,13 +64,24 @@ impl Exporter<'_> {
         for (i, shape) in shapes.iter().enumerate() {
             params.push(b.parameter(format!("p{i}"), shape.clone()));
         }
-        let root = match (&self.module.instrs[id].op, &*params) {
-            (Op::TopK { k, .. }, &[x]) => Some(sorted_first(&mut b, x, *k)?),
-            _ => chlo::build_plain(&mut b, name, &params)?,
+        let op = &self.module.instrs[id].op;
+        let expansion: Option<Expansion> = match op {
+            Op::RaggedDot { .. } => Some(hlo::expand::ragged_dot),
+            Op::TopK { .. } => Some(hlo::expand::topk),
+            _ => None,
+        };
+        let root = match expansion {
+            Some(expand) => {
+                let shape = self.module.shape(id).without_layout();
+                let whole = b.shaped(op.clone(), &params, shape)?;
+                Some(expand(&mut b, whole)?)
+            }
+            None => chlo::build_plain(&mut b, name, &params)?,
         };
         let root = root.ok_or_else(|| self.unsupported(id, "it without CHLO"))?;
         b.set_root(root);
         module.entry = comp;
+        hlo::rewrite::drop_dead_everywhere(&mut module);
         let function = unique(&mut self.taken, &format!("chlo.{name}.impl"));
         let mut inner = Exporter::new(&module, true);
         std::mem::swap(&mut inner.out, &mut self.out);
@@ -78,34 +92,38 @@ impl Exporter<'_> {
     }
 }
 
-/// The first `k` of each row sorted downward, and where they stood.
-fn sorted_first(b: &mut Builder<'_>, x: InstrId, k: usize) -> Result<InstrId> {
-    let array = b.array(x)?;
-    let last = array.rank().saturating_sub(1);
-    let numbers = b.iota(PrimitiveType::S32, &array.dims, last)?;
-    let scalars = [
-        Shape::scalar(array.ty),
-        Shape::scalar(array.ty),
-        Shape::scalar(PrimitiveType::S32),
-        Shape::scalar(PrimitiveType::S32),
-    ];
-    let body = b.computation("greater", &scalars, |b, p| {
-        let ty = match array.ty.is_float() {
-            true => ComparisonType::TotalOrder,
-            false => ComparisonType::default_of(Some(b.shape(p[0]))),
-        };
-        let direction = ComparisonDirection::Gt;
-        b.op(Op::Compare { direction, ty }, &[p[0], p[1]])
-    })?;
-    let hlo = Op::Sort {
-        dim: last,
-        body,
-        is_stable: true,
+/// What a composite says of a ragged dot: dimensions of both sides that are batch, contracted, ragged
+/// or for groups, and precisions.
+fn ragged_dot(op: &Op) -> AttrMap {
+    let Op::RaggedDot {
+        dims,
+        lhs_ragged,
+        rhs_group,
+        precision,
+    } = op
+    else {
+        return AttrMap::new();
     };
-    let sorted = b.op(hlo, &[x, numbers])?;
-    let mut parts = Vec::with_capacity(2);
-    for part in b.elements(sorted)? {
-        parts.push(b.slice_dim(part, last, 0, k)?);
+    let lists = [
+        &dims.lhs_batch,
+        &dims.rhs_batch,
+        &dims.lhs_contracting,
+        &dims.rhs_contracting,
+        lhs_ragged,
+        rhs_group,
+    ];
+    let lists = lists.map(|list| {
+        let list: Vec<i64> = list.iter().map(|&d| attributes::int(d)).collect();
+        attributes::dense_ints(&list, &[list.len() as u64], Type::I64)
+    });
+    let words = precision.operand_precision.iter();
+    let words = words.map(|p| Attr::string(&p.name().to_uppercase()));
+    let mut said = attributes::map([(
+        "ragged_dot_dimension_numbers",
+        Attr::array(lists.into_iter().collect()),
+    )]);
+    if !precision.operand_precision.is_empty() {
+        said.insert("precision_config".into(), Attr::array(words.collect()));
     }
-    b.tuple(&parts)
+    said
 }

@@ -263,9 +263,6 @@ impl<'m> Exporter<'m> {
                 if let Some(associative) = is_associative {
                     attrs.insert("is_associative".into(), Attr::Bool(*associative));
                 }
-                if self.portable {
-                    return Err(self.unsupported(id, "it without CHLO"));
-                }
                 ("chlo.scan", vec![*body])
             }
             _ => return Ok(None),

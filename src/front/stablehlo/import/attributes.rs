@@ -121,22 +121,12 @@ impl<'m> Converter<'m> {
         dims.collect()
     }
 
-    /// Precisions of the operands and the algorithm; all default precisions are none.
+    /// Precisions of the operands and the algorithm.
     pub(super) fn precision(&self, op: OpRef<'m>) -> Result<PrecisionConfig> {
-        let mut operand_precision: SmallVec<[Precision; 2]> = SmallVec::new();
-        if let Some(attr) = op.attr("precision_config") {
-            let items = attr.as_array();
-            let items = items.ok_or_else(|| op.wrong("`precision_config` is no array"))?;
-            for item in items {
-                let word = item.as_enum("precision").unwrap_or_default();
-                let precision = Precision::from_name(&word.to_lowercase());
-                operand_precision
-                    .push(precision.ok_or_else(|| op.wrong(format!("`{word}` is no precision")))?);
-            }
-        }
-        if operand_precision.iter().all(|&p| p == Precision::Default) {
-            operand_precision.clear();
-        }
+        let items = op.attr_as("precision_config", "an array", Attr::as_array)?;
+        let words = items.unwrap_or_default().iter();
+        let words = words.map(|item| item.as_enum("precision").unwrap_or_default());
+        let operand_precision = self.operand_precisions(op, words)?;
         let algorithm = match op.opt_struct("algorithm", "dot_algorithm")? {
             Some(algorithm) => self.algorithm(op, algorithm)?,
             None => DotAlgorithm::Unset,
@@ -145,6 +135,23 @@ impl<'m> Converter<'m> {
             operand_precision,
             algorithm,
         })
+    }
+
+    /// Precisions by their words; all default ones are none.
+    pub(super) fn operand_precisions<'a>(
+        &self,
+        op: OpRef<'m>,
+        words: impl Iterator<Item = &'a str>,
+    ) -> Result<SmallVec<[Precision; 2]>> {
+        let precisions = words.map(|word| {
+            let precision = Precision::from_name(&word.to_lowercase());
+            precision.ok_or_else(|| op.wrong(format!("`{word}` is no precision")))
+        });
+        let mut precisions: SmallVec<[Precision; 2]> = precisions.collect::<Result<_>>()?;
+        if precisions.iter().all(|&p| p == Precision::Default) {
+            precisions.clear();
+        }
+        Ok(precisions)
     }
 
     /// The one word that XLA has for a dot algorithm.

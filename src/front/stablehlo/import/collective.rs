@@ -2,9 +2,12 @@
 
 use crate::base::Result;
 use crate::front::stablehlo::import::Converter;
+use crate::front::stablehlo::import::shardings;
+use crate::front::stablehlo::types;
 use crate::hlo::BinaryOp;
 use crate::hlo::Collective;
 use crate::hlo::CollectiveKind;
+use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::hlo::ReplicaGroups;
 use crate::mlir::Attr;
@@ -48,7 +51,12 @@ impl<'m> Converter<'m> {
                 self.all_to_all(op)?;
                 return Ok(true);
             }
-            "collective_broadcast" => CollectiveKind::CollectiveBroadcast,
+            "collective_broadcast" => {
+                if op.bool_or("has_dynamic_root", false)? {
+                    return Err(op.unsupported("HLO has no broadcast from a device it computes"));
+                }
+                CollectiveKind::CollectiveBroadcast
+            }
             "collective_permute" => {
                 let pairs = op.attr_ints("source_target_pairs")?;
                 CollectiveKind::CollectivePermute {
@@ -62,9 +70,20 @@ impl<'m> Converter<'m> {
         Ok(true)
     }
 
-    /// A collective whose results have the shapes that their types say, or those of the operands.
+    /// A collective whose results have the shapes that their types say, or those of the operands. A
+    /// reduction may ask for another element type than its operands have, and is one of that type.
     fn between(&mut self, op: OpRef<'m>, kind: CollectiveKind) -> Result<()> {
-        let operands = self.operands(op)?;
+        let mut operands = self.operands(op)?;
+        let reduces = matches!(
+            kind,
+            CollectiveKind::AllReduce { .. } | CollectiveKind::ReduceScatter { .. }
+        );
+        if reduces && operands.len() == op.results.len() {
+            for (index, operand) in operands.iter_mut().enumerate() {
+                let ty = self.element_type(op, index)?;
+                *operand = self.b().convert(*operand, ty)?;
+            }
+        }
         let hlo = Op::Collective {
             collective: Box::new(self.collective_of(op)?),
             kind,
@@ -76,10 +95,7 @@ impl<'m> Converter<'m> {
                 (None, None) => self.needed_shape(op, i),
             })
             .collect();
-        let shape = match <[Shape; 1]>::try_from(shapes?) {
-            Ok([one]) => one,
-            Err(shapes) => Shape::Tuple(shapes),
-        };
+        let shape = types::one_or_tuple(shapes?);
         let id = self.b().shaped(hlo, &operands, shape)?;
         self.set_results(op, id)
     }
@@ -96,8 +112,14 @@ impl<'m> Converter<'m> {
         })
     }
 
-    /// Groups of devices: the rows of a table, -1 where a row is shorter.
-    pub(super) fn groups_of(&self, op: OpRef<'m>, attr: &Attr) -> Result<ReplicaGroups> {
+    /// Groups of devices: the rows of a table, -1 where a row is shorter, or those that differ along
+    /// axes of a mesh.
+    pub(super) fn groups_of(&self, op: OpRef<'m>, attr: &'m Attr) -> Result<ReplicaGroups> {
+        if let Some(axes) = attr.as_struct("stablehlo", "replica_group_mesh_axes") {
+            let groups = shardings::groups(axes, &self.meshes);
+            let groups = groups.map_err(|what| op.wrong(format!("its replica groups: {what}")))?;
+            return Ok(ReplicaGroups::List(groups));
+        }
         let broken = || op.unsupported("replica groups that are no table of numbers");
         let Attr::Dense(dense) = attr else {
             return Err(broken());
@@ -122,13 +144,26 @@ impl<'m> Converter<'m> {
         Ok(ReplicaGroups::List(groups))
     }
 
-    /// Several arrays are exchanged whole; one is cut along one dimension and put together along
-    /// another, which takes a reshape, a transposition and a reshape after the exchange.
+    /// Each array is cut along one dimension and put together along another; without dimensions,
+    /// which only MHLO leaves out, the arrays are exchanged whole.
     fn all_to_all(&mut self, op: OpRef<'m>) -> Result<()> {
         let operands = self.operands(op)?;
-        let &[x] = &*operands else {
+        if !op.has_attr("split_dimension") {
             return self.between(op, CollectiveKind::AllToAll { dim: None });
-        };
+        }
+        if operands.len() != op.results.len() {
+            return Err(op.wrong("another number of results than of operands"));
+        }
+        for (index, &x) in operands.iter().enumerate() {
+            let id = self.exchanged(op, x)?;
+            self.set(op, index, id)?;
+        }
+        Ok(())
+    }
+
+    /// One array cut along one dimension and put together along another, which takes a reshape, a
+    /// transposition and a reshape after the exchange.
+    fn exchanged(&mut self, op: OpRef<'m>, x: InstrId) -> Result<InstrId> {
         let split = self.index(op, "split_dimension")?;
         let concat = self.index(op, "concat_dimension")?;
         let count = self.index(op, "split_count")?;
@@ -145,25 +180,23 @@ impl<'m> Converter<'m> {
             kind: CollectiveKind::AllToAll { dim: Some(split) },
         };
         let exchanged = self.b().op(hlo, &[x])?;
-        let id = if split == concat {
-            exchanged
-        } else {
-            let mut cut = dims.to_vec();
-            cut[split] /= count;
-            cut.insert(split, count);
-            let parts = self.b().reshape(exchanged, &cut)?;
-            // The counter of parts goes right before the dimension that grows.
-            let concat_at = if concat > split { concat + 1 } else { concat };
-            let mut order: Vec<usize> = (0..cut.len()).filter(|&d| d != split).collect();
-            let place = order.iter().position(|&d| d == concat_at).unwrap_or(0);
-            order.insert(place, split);
-            let turned = self.b().transpose(parts, &order)?;
-            let mut joined = dims.to_vec();
-            joined[split] /= count;
-            joined[concat] *= count;
-            self.b().reshape(turned, &joined)?
-        };
-        self.set_one(op, id)
+        if split == concat {
+            return Ok(exchanged);
+        }
+        let mut cut = dims.to_vec();
+        cut[split] /= count;
+        cut.insert(split, count);
+        let parts = self.b().reshape(exchanged, &cut)?;
+        // The counter of parts goes right before the dimension that grows.
+        let concat_at = if concat > split { concat + 1 } else { concat };
+        let mut order: Vec<usize> = (0..cut.len()).filter(|&d| d != split).collect();
+        let place = order.iter().position(|&d| d == concat_at).unwrap_or(0);
+        order.insert(place, split);
+        let turned = self.b().transpose(parts, &order)?;
+        let mut joined = dims.to_vec();
+        joined[split] /= count;
+        joined[concat] *= count;
+        self.b().reshape(turned, &joined)
     }
 }
 

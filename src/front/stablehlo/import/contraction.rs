@@ -10,6 +10,8 @@ use crate::hlo::Op;
 use crate::hlo::PrecisionConfig;
 use crate::hlo::TriangularTranspose;
 use crate::hlo::Window;
+use crate::mlir::Attr;
+use crate::mlir::AttrMap;
 use crate::mlir::OpRef;
 use crate::shape::Dims;
 use crate::shape::Shape;
@@ -276,7 +278,7 @@ impl<'m> Converter<'m> {
         let dot = of
             .field("dot_dimension_numbers")
             .and_then(|attr| match attr {
-                crate::mlir::Attr::Struct(dot) => Some(&**dot),
+                Attr::Struct(dot) => Some(&**dot),
                 _ => None,
             });
         let dot = dot.unwrap_or(of);
@@ -291,6 +293,71 @@ impl<'m> Converter<'m> {
             rhs_group: self.field(op, of, "rhs_group_dimensions")?,
             precision: self.precision(op)?,
         };
+        self.ragged_dot_of(op, hlo)
+    }
+
+    /// `chlo.ragged_dot` whose attributes stand beside it: lists of dimensions in one array,
+    /// precisions as words.
+    pub(super) fn ragged_dot_beside(
+        &mut self,
+        op: OpRef<'m>,
+        attributes: Option<&'m AttrMap>,
+    ) -> Result<()> {
+        let get = |name: &str| {
+            attributes
+                .and_then(|a| a.get(name))
+                .and_then(Attr::as_array)
+        };
+        let name = "ragged_dot_dimension_numbers";
+        let lists = get(name).unwrap_or_default().iter().map(Attr::ints);
+        let lists: Option<Vec<Vec<i64>>> = lists.collect();
+        let lists = lists.and_then(|lists| <[Vec<i64>; 6]>::try_from(lists).ok());
+        let lists = lists.ok_or_else(|| op.wrong(format!("`{name}` is not six lists")))?;
+        let mut dims = Vec::with_capacity(lists.len());
+        for list in &lists {
+            dims.push(self.sizes(op, name, list)?);
+        }
+        let [
+            lhs_batch,
+            rhs_batch,
+            lhs_contracting,
+            rhs_contracting,
+            lhs_ragged,
+            rhs_group,
+        ] = <[Dims; 6]>::try_from(dims).unwrap_or_default();
+        let words = get("precision_config").unwrap_or_default().iter();
+        let words = words.map(|word| word.as_str().unwrap_or_default());
+        let operand_precision = self.operand_precisions(op, words)?;
+        let hlo = Op::RaggedDot {
+            dims: DotDims {
+                lhs_contracting,
+                rhs_contracting,
+                lhs_batch,
+                rhs_batch,
+            },
+            lhs_ragged,
+            rhs_group,
+            precision: PrecisionConfig {
+                operand_precision,
+                ..PrecisionConfig::default()
+            },
+        };
+        self.ragged_dot_of(op, hlo)
+    }
+
+    /// A ragged dot; one whose groups divide a batch dimension is a dot, whatever the groups are.
+    fn ragged_dot_of(&mut self, op: OpRef<'m>, hlo: Op) -> Result<()> {
+        if let Op::RaggedDot {
+            dims,
+            lhs_ragged,
+            precision,
+            ..
+        } = &hlo
+            && lhs_ragged.iter().all(|d| dims.lhs_batch.contains(d))
+        {
+            let [lhs, rhs, _] = self.exactly(op)?;
+            return self.dot(op, lhs, rhs, dims.clone(), precision.clone());
+        }
         let operands: [InstrId; 3] = self.exactly(op)?;
         let shape = match self.declared_shape(op, 0)? {
             Some(shape) => shape,

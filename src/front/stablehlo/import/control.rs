@@ -27,6 +27,16 @@ impl<'m> Converter<'m> {
             }
             "composite" => self.composite(op)?,
             "custom_call" => self.custom_call(op)?,
+            "async_start" => {
+                let operands = self.operands(op)?;
+                let results = self.region_values(op, &operands)?;
+                let all = self.one_or_tuple(&results)?;
+                self.set_one(op, all)?;
+            }
+            "async_done" => {
+                let [all] = self.exactly(op)?;
+                self.set_results(op, all)?;
+            }
             "fusion" => self.fusion(op)?,
             "topk" => self.top_k(op)?,
             "scan" => self.scan(op)?,
@@ -80,7 +90,8 @@ impl<'m> Converter<'m> {
         let captures = self.passed(&op.regions);
         operands.extend(self.values_of(op, &captures)?);
         if operands.is_empty() {
-            return Err(op.unsupported("a loop without state"));
+            // A loop without state computes nothing, and ends at once if it ends.
+            return Ok(());
         }
         let mut one = OneParameter {
             arguments: &arguments,
@@ -134,8 +145,21 @@ impl<'m> Converter<'m> {
         self.inlined(op, &operands)
     }
 
-    /// Converts the one region of an op in place, with these values as its arguments.
+    /// Converts the one region of an op in place, with these values as its arguments; what it gives
+    /// are the results of the op.
     pub(super) fn inlined(&mut self, op: OpRef<'m>, arguments: &[InstrId]) -> Result<()> {
+        let results = self.region_values(op, arguments)?;
+        if results.len() != op.results.len() {
+            return Err(op.wrong("its region gives another number of values"));
+        }
+        for (index, &id) in results.iter().enumerate() {
+            self.set(op, index, id)?;
+        }
+        Ok(())
+    }
+
+    /// What the one region of an op gives for these values of its arguments, computed in place.
+    fn region_values(&mut self, op: OpRef<'m>, arguments: &[InstrId]) -> Result<Vec<InstrId>> {
         let block = op.block(0)?;
         let source = self.source;
         let params = &source.blocks[block].args;
@@ -148,14 +172,7 @@ impl<'m> Converter<'m> {
         for (&param, &argument) in params.iter().zip(arguments) {
             self.values[param] = Some(argument);
         }
-        let results = self.deeper(|c| c.block(block))?;
-        if results.len() != op.results.len() {
-            return Err(op.wrong("its region gives another number of values"));
-        }
-        for (index, &id) in results.iter().enumerate() {
-            self.set(op, index, id)?;
-        }
-        Ok(())
+        self.deeper(|c| c.block(block))
     }
 }
 

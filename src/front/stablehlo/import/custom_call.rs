@@ -4,7 +4,6 @@ use crate::base::Result;
 use crate::front::stablehlo::chlo;
 use crate::front::stablehlo::import::Converter;
 use crate::front::stablehlo::types;
-use crate::front::stablehlo::types::Known;
 use crate::hlo::Collective;
 use crate::hlo::CollectiveKind;
 use crate::hlo::CompId;
@@ -50,8 +49,10 @@ impl<'m> Converter<'m> {
         if let Some(name) = target.strip_prefix("stablehlo.dynamic_") {
             return self.dynamic_call(op, name);
         }
-        if let Some(name) = target.strip_prefix("mhlo.")
-            && self.mhlo_call(op, name)?
+        if let Some(name) = target
+            .strip_prefix("mhlo.")
+            .or(target.strip_prefix("chlo."))
+            && self.chlo_call(op, name)?
         {
             return Ok(());
         }
@@ -71,10 +72,7 @@ impl<'m> Converter<'m> {
                 lay_out(op, shape, order)?;
             }
         }
-        let shape = match <[Shape; 1]>::try_from(shapes) {
-            Ok([one]) => one,
-            Err(shapes) => Shape::Tuple(shapes),
-        };
+        let shape = types::one_or_tuple(shapes);
         let (api_version, config) = api(op)?;
         let call = CustomCall {
             target: target.to_owned(),
@@ -115,8 +113,13 @@ impl<'m> Converter<'m> {
             .enumerate()
         {
             let sizes = self.operand(op, *operand)?;
-            let dims = self.known_dims(op, sizes, "shape")?;
-            shapes.push(Shape::array(self.element_type(op, result)?, dims));
+            shapes.push(match self.declared_shape(op, result)? {
+                Some(shape) => shape,
+                None => {
+                    let dims = self.known_dims(op, sizes, "shape")?;
+                    Shape::array(self.element_type(op, result)?, dims)
+                }
+            });
         }
         Ok(shapes)
     }
@@ -189,23 +192,41 @@ impl<'m> Converter<'m> {
         )))
     }
 
-    /// A call that stands for an op which StableHLO lacked when it was written; whether it is one.
-    fn mhlo_call(&mut self, op: OpRef<'m>, name: &str) -> Result<bool> {
-        let operands = self.operands(op)?;
-        if chlo::is_formula(name) {
-            self.chlo_formula(op, name, &operands)?;
-            return Ok(true);
-        }
-        if name != "topk" {
-            return Ok(false);
-        }
+    /// A call that stands for an op of CHLO, which was one of MHLO once; whether it is one.
+    fn chlo_call(&mut self, op: OpRef<'m>, name: &str) -> Result<bool> {
         let attributes = op.attr("mhlo.attributes").and_then(Attr::as_dict);
-        let get = |name: &str| attributes.and_then(|a: &AttrMap| a.get(name));
-        let k = get("k").and_then(Attr::as_int);
-        let k = k.and_then(|k| usize::try_from(k).ok());
-        let k = k.ok_or_else(|| op.wrong("`mhlo.attributes` has no `k`"))?;
-        let largest = get("largest") != Some(&Attr::Bool(false));
-        self.top_k_of(op, k, largest)?;
+        let name = match name {
+            "topk" => "top_k",
+            name => name,
+        };
+        self.chlo_beside(op, name, attributes)
+    }
+
+    /// An op of CHLO, named without its dialect, whose attributes stand beside it; whether there is
+    /// one.
+    pub(super) fn chlo_beside(
+        &mut self,
+        op: OpRef<'m>,
+        name: &str,
+        attributes: Option<&'m AttrMap>,
+    ) -> Result<bool> {
+        let get = |name: &str| attributes.and_then(|a| a.get(name));
+        match name {
+            "mulhi" => self.mul_high(op)?,
+            "ragged_dot" => self.ragged_dot_beside(op, attributes)?,
+            "top_k" => {
+                let k = get("k").and_then(Attr::as_int);
+                let k = k.and_then(|k| usize::try_from(k).ok());
+                let k = k.ok_or_else(|| op.wrong("its attributes have no `k`"))?;
+                let largest = get("largest") != Some(&Attr::Bool(false));
+                self.top_k_of(op, k, largest)?;
+            }
+            name if chlo::is_formula(name) => {
+                let operands = self.operands(op)?;
+                self.chlo_formula(op, name, &operands)?;
+            }
+            _ => return Ok(false),
+        }
         Ok(true)
     }
 
@@ -250,7 +271,7 @@ impl<'m> Converter<'m> {
             let value = value.and_then(|v| usize::try_from(v).ok());
             value.ok_or_else(|| op.wrong(format!("its configuration has no `{name}`")))
         };
-        let (dim, k) = (number("reduction_dim")?, number("top_k")?);
+        let dim = number("reduction_dim")?;
         let operands = self.operands(op)?;
         let count = op.results.len();
         if operands.len() < 2 * count || count == 0 {
@@ -259,12 +280,10 @@ impl<'m> Converter<'m> {
         let &[body] = &self.called(op)?[..] else {
             return Err(op.wrong("not one called computation"));
         };
-        let size = match self.declared(op, 0)? {
-            Known::Whole(shape) => shape.as_array().and_then(|a| a.dims.get(dim).copied()),
-            Known::Open { dims, .. } => dims.get(dim).copied().flatten(),
-            Known::Unranked(_) => None,
-        };
-        let size = size.unwrap_or(k);
+        let shapes = self.call_shapes(op)?;
+        let array = shapes.first().and_then(Shape::as_array);
+        let size = array.and_then(|array| array.dims.get(dim).copied());
+        let size = size.ok_or_else(|| op.wrong(format!("its results have no dimension {dim}")))?;
         let hlo = Op::Sort {
             dim,
             body,

@@ -81,6 +81,13 @@ impl<'m> Converter<'m> {
             }
             "real_dynamic_slice" => {
                 let [x, starts, limits, strides] = self.exactly(op)?;
+                if self.facts.value(&self.out, starts).is_none()
+                    && let Some(shape) = self.declared_shape(op, 0)?
+                {
+                    return self
+                        .moving_slice(op, [x, starts, strides], &shape)
+                        .map(|()| true);
+                }
                 let starts = self.known_dims(op, starts, "start_indices")?;
                 let limits = self.known_dims(op, limits, "limit_indices")?;
                 let strides = self.known_dims(op, strides, "strides")?;
@@ -113,6 +120,29 @@ impl<'m> Converter<'m> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// A slice of known sizes whose starts are values, which takes a stride of one.
+    fn moving_slice(
+        &mut self,
+        op: OpRef<'m>,
+        [x, starts, strides]: [InstrId; 3],
+        shape: &Shape,
+    ) -> Result<()> {
+        let strides = self.known_sizes(op, strides, "strides")?;
+        if strides.iter().any(|&stride| stride != 1) {
+            return Err(op.unsupported("HLO has no slice with strides whose starts are values"));
+        }
+        let sizes = match shape.as_array() {
+            Some(array) if !array.is_dynamic() => array.dims.clone(),
+            _ => return Err(op.unsupported("HLO has no slice whose sizes and starts are values")),
+        };
+        let mut operands = vec![x];
+        for d in 0..sizes.len() {
+            let one = self.b().slice_dim(starts, 0, d, d + 1)?;
+            operands.push(self.b().reshape(one, &[])?);
+        }
+        self.emit_one(op, Op::DynamicSlice { sizes }, &operands)
     }
 
     /// A known size is a constant.

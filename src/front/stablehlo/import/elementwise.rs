@@ -17,6 +17,7 @@ use crate::mlir::Dense;
 use crate::mlir::OpRef;
 use crate::mlir::Type;
 use crate::shape::ArrayShape;
+use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
 /// The HLO op of a StableHLO op of one operand, whose name is mostly HLO's with underscores.
@@ -95,20 +96,26 @@ impl<'m> Converter<'m> {
         let word = op.attr_enum("comparison_direction", "comparison_direction")?;
         let direction = ComparisonDirection::from_name(word)
             .ok_or_else(|| op.wrong(format!("`{word}` is no direction of a comparison")))?;
-        let natural = ComparisonType::default_of(Some(self.out.shape(x)));
-        let ty = match op.opt_enum("compare_type", "comparison_type")? {
-            None | Some("NOTYPE") => natural,
-            Some(word) => ComparisonType::from_name(word)
-                .filter(|&ty| {
-                    ty == natural
-                        || (ty == ComparisonType::TotalOrder && natural == ComparisonType::Float)
-                })
-                .ok_or_else(|| {
-                    let natural = natural.name();
-                    op.wrong(format!("compares as {word}, its operands as {natural}"))
-                })?,
-        };
+        let ty = self.comparison_type(op, x)?;
         self.emit_one(op, Op::Compare { direction, ty }, &[x, y])
+    }
+
+    /// How arrays are compared: as their elements are, or floats in total order.
+    fn comparison_type(&self, op: OpRef<'m>, x: InstrId) -> Result<ComparisonType> {
+        let natural = ComparisonType::default_of(Some(self.out.shape(x)));
+        let word = op.opt_enum("compare_type", "comparison_type")?;
+        let Some(word) = word.filter(|word| *word != "NOTYPE") else {
+            return Ok(natural);
+        };
+        let total = ComparisonType::TotalOrder;
+        match ComparisonType::from_name(word) {
+            Some(ty) if ty == natural => Ok(ty),
+            Some(ty) if ty == total && natural == ComparisonType::Float => Ok(ty),
+            _ => {
+                let natural = natural.name();
+                Err(op.wrong(format!("compares as {word}, its operands as {natural}")))
+            }
+        }
     }
 
     fn conversion(&mut self, op: OpRef<'m>, name: &str) -> Result<()> {
@@ -182,12 +189,7 @@ impl<'m> Converter<'m> {
     }
 
     /// A number of an attribute as a scalar.
-    fn attribute_number(
-        &self,
-        op: OpRef<'m>,
-        attr: &Attr,
-        ty: crate::shape::PrimitiveType,
-    ) -> Result<Literal> {
+    fn attribute_number(&self, op: OpRef<'m>, attr: &Attr, ty: PrimitiveType) -> Result<Literal> {
         let width = ty.byte_width();
         let bytes: Vec<u8> = match attr {
             Attr::Bool(value) => vec![u8::from(*value)],
@@ -220,29 +222,43 @@ impl<'m> Converter<'m> {
             "constant_like" => {
                 let [x] = self.exactly(op)?;
                 let ty = self.element_type(op, 0)?;
-                let dims = self.b().dims(x)?;
-                let number = match op.need("value")? {
-                    Attr::Dense(dense) => {
-                        let id = self.dense(op, dense)?;
-                        let id = self.b().broadcast_scalar(id, &dims)?;
-                        return self.set_one(op, id);
+                let scalar = match op.need("value")? {
+                    Attr::Dense(dense) => self.dense(op, dense)?,
+                    attr => {
+                        let number = self.attribute_number(op, attr, ty)?;
+                        self.b().constant(number)
                     }
-                    attr => self.attribute_number(op, attr, ty)?,
                 };
-                let scalar = self.b().constant(number);
+                let dims = self.b().dims(x)?;
                 let id = self.b().broadcast_scalar(scalar, &dims)?;
+                let id = self.sized_like(id, x)?;
                 self.set_one(op, id)
             }
-            "mulhi" => {
-                let [x, y] = self.exactly(op)?;
-                self.emit_one(op, Op::Binary(BinaryOp::MulHi), &[x, y])
-            }
+            "mulhi" => self.mul_high(op),
             "top_k" => self.top_k(op),
             "ragged_dot" => self.ragged_dot(op),
             "scan" => self.scan(op),
             "dynamic_reshape" => self.dynamic_op(op, name).map(drop),
             _ => Err(op.unsupported("HLO has no such op")),
         }
+    }
+
+    /// The array with the sizes of another one where that one is dynamic and it is not.
+    fn sized_like(&mut self, mut id: InstrId, like: InstrId) -> Result<InstrId> {
+        let (array, other) = (self.b().array(id)?, self.b().array(like)?);
+        for dim in (0..other.rank()).filter(|&d| other.is_dynamic_dim(d)) {
+            if !array.is_dynamic_dim(dim) {
+                let size = self.b().op(Op::GetDimensionSize { dim }, &[like])?;
+                id = self.b().op(Op::SetDimensionSize { dim }, &[id, size])?;
+            }
+        }
+        Ok(id)
+    }
+
+    /// `chlo.mulhi`
+    pub(super) fn mul_high(&mut self, op: OpRef<'m>) -> Result<()> {
+        let operands: [InstrId; 2] = self.exactly(op)?;
+        self.emit_one(op, Op::Binary(BinaryOp::MulHi), &operands)
     }
 
     /// A CHLO op that is a formula.
@@ -297,6 +313,12 @@ impl<'m> Converter<'m> {
             let mapping: Vec<usize> = (offset..dims.len()).collect();
             wide.push(self.broadcast_in_dim(operand, &mapping, &dims)?);
         }
+        // Where one of them is dynamic all of them are.
+        for like in wide.clone() {
+            for id in &mut wide {
+                *id = self.sized_like(*id, like)?;
+            }
+        }
         if chlo::is_formula(name) {
             return self.chlo_formula(op, name, &wide);
         }
@@ -309,11 +331,7 @@ impl<'m> Converter<'m> {
                 let word = op.attr_enum("comparison_direction", "comparison_direction")?;
                 let direction = ComparisonDirection::from_name(word)
                     .ok_or_else(|| op.wrong(format!("`{word}` is no direction")))?;
-                let natural = ComparisonType::default_of(Some(self.out.shape(x)));
-                let ty = match op.opt_enum("compare_type", "comparison_type")? {
-                    Some("TOTALORDER") => ComparisonType::TotalOrder,
-                    _ => natural,
-                };
+                let ty = self.comparison_type(op, x)?;
                 self.emit_one(op, Op::Compare { direction, ty }, &[x, y])
             }
             _ => Err(op.unsupported("HLO has no such op")),

@@ -235,10 +235,7 @@ fn apply(op: &Op, array: &ArrayShape, operands: &[Rc<Ints>]) -> Option<Ints> {
             let one = |i| Some(at(x, i)?.max(at(low, i)?).min(at(high, i)?));
             (0..array.element_count()).map(one).collect::<Option<_>>()?
         }
-        (Op::Concatenate { dim: 0 }, parts) if array.rank() == 1 => parts
-            .iter()
-            .flat_map(|p| p.values.iter().copied())
-            .collect(),
+        (Op::Concatenate { dim }, parts) => joined(array, *dim, parts)?,
         (Op::Broadcast { dims }, [x]) => gathered(array, x, |at, from| {
             for (d, &out) in dims.iter().enumerate() {
                 from[d] = at[out];
@@ -263,6 +260,20 @@ fn apply(op: &Op, array: &ArrayShape, operands: &[Rc<Ints>]) -> Option<Ints> {
         _ => return None,
     };
     (values.len() == array.element_count()).then(|| of(array, values))
+}
+
+/// The elements of arrays that are joined along a dimension.
+fn joined(array: &ArrayShape, dim: usize, parts: &[Rc<Ints>]) -> Option<Vec<i128>> {
+    let outer: usize = array.dims.get(..dim)?.iter().product();
+    let inner: usize = array.dims.get(dim + 1..)?.iter().product();
+    let mut values = Vec::with_capacity(array.element_count());
+    for row in 0..outer {
+        for part in parts {
+            let run = part.dims.get(dim)? * inner;
+            values.extend_from_slice(part.values.get(row * run..(row + 1) * run)?);
+        }
+    }
+    Some(values)
 }
 
 /// Every element of the result from the place in `x` that `place` fills in.

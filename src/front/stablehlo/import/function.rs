@@ -7,6 +7,7 @@ use crate::front::stablehlo::Argument;
 use crate::front::stablehlo::Options;
 use crate::front::stablehlo::import::Converter;
 use crate::front::stablehlo::import::facts::Ints;
+use crate::front::stablehlo::import::header;
 use crate::front::stablehlo::types::Known;
 use crate::hlo::CompId;
 use crate::hlo::InstrId;
@@ -131,25 +132,31 @@ impl<'m> Converter<'m> {
                 None => Ok(None),
             })
             .collect::<Result<_>>()?;
+        let results = self.with_result_shardings(op, results)?;
         let spread = shardings.iter().any(Option::is_some);
         let root = match *results {
             [one] if !spread => one,
-            _ => self.b().tuple(results)?,
+            _ => self.b().tuple(&results)?,
         };
-        let root = if spread {
-            let leaf = |s: &Option<Sharding>| s.clone().unwrap_or_else(super::header::replicated);
-            let all = shardings.iter().map(leaf).collect();
-            self.extra(root).sharding = Some(Sharding::Tuple(all));
-            match &*shardings {
-                [only] => {
-                    let id = self.b().op(Op::GetTupleElement { index: 0 }, &[root])?;
-                    self.extra(id).sharding = only.clone();
-                    id
+        let root = match &*shardings {
+            _ if !spread => root,
+            [only] => {
+                // The tuple has what its element has, the root what the result should have.
+                let extra = self.out.instrs[results[0]].extra.as_ref();
+                let inner = extra.and_then(|extra| extra.sharding.clone());
+                if let Some(inner) = inner {
+                    self.extra(root).sharding = Some(Sharding::Tuple(vec![inner]));
                 }
-                _ => root,
+                let id = self.b().op(Op::GetTupleElement { index: 0 }, &[root])?;
+                self.extra(id).sharding.clone_from(only);
+                id
             }
-        } else {
-            root
+            all => {
+                let leaf = |s: &Option<Sharding>| s.clone().unwrap_or_else(header::replicated);
+                let all = all.iter().map(leaf).collect();
+                self.extra(root).sharding = Some(Sharding::Tuple(all));
+                root
+            }
         };
         self.b().set_root(root);
         Ok(())

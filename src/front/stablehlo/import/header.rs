@@ -7,7 +7,6 @@ use crate::front::stablehlo::import::function::argument_attributes;
 use crate::front::stablehlo::import::function::structure;
 use crate::hlo::AliasKind;
 use crate::hlo::AliasTarget;
-use crate::hlo::CustomCall;
 use crate::hlo::Extra;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
@@ -21,6 +20,7 @@ use crate::shape::Layout;
 use crate::shape::Shape;
 use crate::shape::ShapeIndex;
 use crate::shape::index;
+use crate::wire;
 
 /// The sharding of what has none beside others that have one.
 pub fn replicated() -> Sharding {
@@ -108,25 +108,44 @@ impl<'m> Converter<'m> {
                 Shape::Array(_) if parts.len() == 1 => parts.first().cloned(),
                 _ => None,
             },
-            (Sharding::Array(_), _) => (!instr.shape.is_tuple()).then(|| sharding.clone()),
+            (Sharding::Array(_), _) => match &instr.shape {
+                Shape::Tuple(elements) if elements.is_empty() => {
+                    Some(Sharding::Tuple(vec![sharding.clone()]))
+                }
+                Shape::Tuple(_) => None,
+                _ => Some(sharding.clone()),
+            },
         };
         if fitting.is_some() {
             self.extra(id).sharding = fitting;
         }
     }
 
-    /// The sharding that `mhlo.sharding` says.
-    pub(super) fn sharding_of(&self, op: OpRef<'m>, attrs: &AttrMap) -> Result<Option<Sharding>> {
-        match attrs.get("mhlo.sharding") {
+    /// The sharding that `mhlo.sharding` says, or `sdy.sharding`.
+    pub(super) fn sharding_of(
+        &self,
+        op: OpRef<'m>,
+        attrs: &'m AttrMap,
+    ) -> Result<Option<Sharding>> {
+        if let Some(attr) = attrs.get("mhlo.sharding") {
+            return self.parsed_sharding(op, attr).map(Some);
+        }
+        match attrs.get("sdy.sharding") {
+            Some(attr) => self.shardy_sharding(op, attr).map(Some),
             None => Ok(None),
-            Some(attr) => self.parsed_sharding(op, attr).map(Some),
         }
     }
 
+    /// A sharding as text, or as a serialized `xla.OpSharding`.
     fn parsed_sharding(&self, op: OpRef<'m>, attr: &Attr) -> Result<Sharding> {
-        let text = attr.as_str().filter(|text| text.starts_with('{'));
-        let text = text.ok_or_else(|| op.unsupported("a sharding that is not text"))?;
-        hlo_text::parse_sharding(text)
+        let Attr::String(bytes) = attr else {
+            return Err(op.wrong(format!("a sharding that is {}", attr.what())));
+        };
+        if !bytes.starts_with(b"{") {
+            return wire::hlo::decode_sharding(bytes);
+        }
+        let text = std::str::from_utf8(bytes);
+        hlo_text::parse_sharding(text.map_err(|_| op.wrong("a sharding that is no text"))?)
     }
 
     /// Attributes of the arguments and results of the entry function.
@@ -160,7 +179,7 @@ impl<'m> Converter<'m> {
                     index: ShapeIndex::new(),
                     kind: AliasKind::May,
                 };
-                self.out.input_output_alias.insert(at, target);
+                self.alias(op, at, target)?;
             }
             let replicated = match attrs.get("mhlo.is_same_data_across_replicas") {
                 Some(Attr::Bool(true)) => vec![true],
@@ -180,7 +199,59 @@ impl<'m> Converter<'m> {
                 *leaf_replication = replicated;
             }
         }
+        self.module_aliases(op, numbers)?;
         self.entry_layouts(op, numbers, results)
+    }
+
+    fn alias(&mut self, op: OpRef<'m>, at: ShapeIndex, target: AliasTarget) -> Result<()> {
+        let known = self.out.input_output_alias.get(&at);
+        if let Some(before) = known.filter(|before| before.parameter != target.parameter) {
+            return Err(op.wrong(format!(
+                "result {:?} is aliased to the parameters {} and {}",
+                &at[..],
+                before.parameter,
+                target.parameter
+            )));
+        }
+        self.out.input_output_alias.insert(at, target);
+        Ok(())
+    }
+
+    /// The aliasing that modules which XLA wrote have beside their functions.
+    fn module_aliases(&mut self, op: OpRef<'m>, numbers: &[Option<usize>]) -> Result<()> {
+        let root = &self.source.ops[self.source.root].attrs;
+        let list = root.get("mhlo.input_output_alias").and_then(Attr::as_array);
+        let broken = || op.wrong("`mhlo.input_output_alias` of the module is another thing");
+        for entry in list.unwrap_or_default() {
+            let index = |of: &AttrMap, name: &str| -> Result<ShapeIndex> {
+                let list = of.get(name).and_then(Attr::ints).ok_or_else(broken)?;
+                let list = self.sizes(op, name, &list)?;
+                Ok(ShapeIndex::from_slice(&list))
+            };
+            let entry = entry.as_dict().ok_or_else(broken)?;
+            let of = entry
+                .get("alias")
+                .and_then(Attr::as_dict)
+                .ok_or_else(broken)?;
+            let number = of.get("parameter_number").and_then(Attr::as_int);
+            let number = number.and_then(|n| usize::try_from(n).ok());
+            let number = number.and_then(|n| numbers.get(n)).ok_or_else(broken)?;
+            let kind = match of.get("kind").and_then(Attr::as_str) {
+                Some("may_alias") => AliasKind::May,
+                Some("must_alias") => AliasKind::Must,
+                _ => return Err(broken()),
+            };
+            let at = index(entry, "output_index")?;
+            let index = index(of, "parameter_index")?;
+            let Some(parameter) = *number else { continue };
+            let target = AliasTarget {
+                parameter,
+                index,
+                kind,
+            };
+            self.alias(op, at, target)?;
+        }
+        Ok(())
     }
 
     /// Layouts that JAX asks for, and those of modules that XLA wrote.
@@ -254,9 +325,10 @@ impl<'m> Converter<'m> {
                 }
             }
         }
-        let meshes: Vec<String> = source
+        let meshes = source
             .block_ops(source.body())
-            .filter(|op| op.kind() == "sdy.mesh")
+            .filter(|op| op.kind() == "sdy.mesh");
+        let meshes: Vec<String> = meshes
             .filter_map(|op| {
                 let name = op.attr("sym_name")?.as_str()?;
                 Some(format!("{name} = {}", print::attr(op.attr("mesh")?)))
@@ -280,31 +352,6 @@ impl<'m> Converter<'m> {
             return Ok(());
         }
         Err(structure("a module without functions"))
-    }
-
-    /// Ops of Shardy: a constraint is a call of `Sharding`, as XLA writes it.
-    pub(super) fn sdy(&mut self, op: OpRef<'m>, name: &str) -> Result<()> {
-        match name {
-            "sharding_constraint" => {
-                let [x] = self.exactly(op)?;
-                let shape = self.out.shape(x).without_layout();
-                let call = Op::CustomCall(Box::new(CustomCall {
-                    target: "Sharding".to_owned(),
-                    ..super::custom_call::plain()
-                }));
-                let id = self.b().shaped(call, &[x], shape)?;
-                if let Some(attr) = op.attr("sharding") {
-                    let pairs = &mut self.extra(id).frontend_attributes;
-                    pairs.insert("xla.sdy.sharding".to_owned(), print::attr(attr));
-                }
-                self.set_one(op, id)
-            }
-            "propagation_barrier" | "reshard" => {
-                let [x] = self.exactly(op)?;
-                self.set_one(op, x)
-            }
-            _ => Err(op.unsupported("an op of Shardy that partitions the program")),
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::base::Result;
 use crate::front::stablehlo::import::Converter;
 use crate::front::stablehlo::import::collective::channel_id;
+use crate::front::stablehlo::types;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::mlir::Attr;
@@ -52,6 +53,10 @@ impl<'m> Converter<'m> {
                 let (Shape::Array(array), Some(order)) = (shape, order.ints()) else {
                     continue;
                 };
+                // A scalar has no layout, whatever is said of it.
+                if array.rank() == 0 {
+                    continue;
+                }
                 let dims = self.sizes(op, "layout", &order)?;
                 if dims.len() != array.rank() || !index::is_permutation(&dims) {
                     return Err(op.wrong(format!("the layout {order:?} does not fit {array}")));
@@ -133,10 +138,7 @@ impl<'m> Converter<'m> {
         let [token] = self.exactly(op)?;
         let shapes = self.data_shapes(op)?;
         let count = shapes.len();
-        let data = match <[Shape; 1]>::try_from(shapes) {
-            Ok([one]) => one,
-            Err(shapes) => Shape::Tuple(shapes),
-        };
+        let data = types::one_or_tuple(shapes);
         let channel_id = channel_id(op)?;
         let is_host_transfer = op.bool_or("is_host_transfer", false)?;
         let hlo = Op::Recv {

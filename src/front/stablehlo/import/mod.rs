@@ -20,6 +20,8 @@ mod reduce;
 mod regions;
 mod rng;
 mod scalars;
+mod shardings;
+mod shardy;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +35,7 @@ use crate::front::stablehlo::import::calls::Functions;
 use crate::front::stablehlo::import::facts::Facts;
 use crate::front::stablehlo::import::function::Key;
 use crate::front::stablehlo::import::location::Places;
+use crate::front::stablehlo::import::shardings::Meshes;
 use crate::front::stablehlo::types;
 use crate::front::stablehlo::types::Known;
 use crate::hlo::Builder;
@@ -66,6 +69,7 @@ pub(super) fn convert(source: &mlir::Module, options: &Options) -> Result<Module
         depth: 0,
         places: Places::default(),
         facts: Facts::default(),
+        meshes: shardy::meshes(source),
         expressed: false,
     };
     converter.main(options)?;
@@ -95,6 +99,7 @@ struct Converter<'m> {
     depth: usize,
     places: Places,
     facts: Facts,
+    meshes: Meshes<'m>,
     /// Whether quantized types are the floats that they stand for, not the integers stored.
     expressed: bool,
 }

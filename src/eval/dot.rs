@@ -137,7 +137,8 @@ fn complex_product(shape: &ArrayShape, a: &Operand, b: &Operand) -> ArrayLiteral
 }
 
 /// Ragged dot with the ragged dimension among the left side's free dimensions: rows of group `g`
-/// meet the `g`-th right matrix. `None` for other modes, and for batches of group sizes.
+/// meet the `g`-th right matrix. Where it is contracted, each group has a result of its own; where it
+/// is a batch, groups change nothing. `None` for batches of group sizes.
 pub(super) fn ragged_dot(
     shape: &ArrayShape,
     inputs: &[&ArrayLiteral],
@@ -149,6 +150,10 @@ pub(super) fn ragged_dot(
         return None;
     };
     let &[ragged] = lhs_ragged else { return None };
+    if dims.lhs_batch.contains(&ragged) {
+        let precision = PrecisionConfig::default();
+        return Some(dot(shape, lhs, rhs, dims, &precision));
+    }
     if sizes.shape().rank() != 1 {
         return None;
     }
@@ -169,9 +174,6 @@ pub(super) fn ragged_dot(
         return Some(ragged_contracting(shape, lhs, rhs, dims, ragged, &ends));
     }
     let &[group_dim] = rhs_group else { return None };
-    if dims.lhs_batch.contains(&ragged) {
-        return None;
-    }
     // The product with every group's matrix, and then the row of the right one.
     let mut rhs_dims = dims.clone();
     for list in [&mut rhs_dims.rhs_batch, &mut rhs_dims.rhs_contracting] {

@@ -477,6 +477,9 @@ fn plain(instr: &Instr, operands: &[Literal]) -> Result<Literal> {
         Op::Gather {
             dims, slice_sizes, ..
         } => gather::gather(shape, inputs[0], inputs[1], dims, slice_sizes),
+        Op::Dot { sparsity, .. } if !sparsity.is_empty() => {
+            return Err(unsupported(instr, "an operand that leaves out elements"));
+        }
         Op::Dot {
             dims, precision, ..
         } => dot::dot(shape, inputs[0], inputs[1], dims, precision),

@@ -55,6 +55,24 @@ mod tests {
     }
 
     #[test]
+    fn operands_that_leave_out_elements_are_not_known() {
+        let body = "a = f32[1,2] constant({{1, 2}}) b = f32[4,1] constant({{1}, {2}, {3}, {4}}) \
+                    places = u16[1,1] constant({{4}}) ROOT r = f32[1,1] dot(a, b, places), \
+                    lhs_contracting_dims={1}, rhs_contracting_dims={0}, sparsity=L.1@2:4";
+        let refused = value(body).map_err(|d| d.code);
+        assert_eq!(refused, Err(codes::EVAL_UNSUPPORTED));
+    }
+
+    #[test]
+    fn ragged_batches_are_whole_products() {
+        let body = "a = f32[2,1,1] constant({{{1}}, {{2}}}) w = f32[2,1,1] constant({{{3}}, {{4}}}) \
+                    s = s32[2] constant({1, 1}) ROOT r = f32[2,1,1] ragged-dot(a, w, s), \
+                    lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, \
+                    rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={}";
+        assert_eq!(value(body).unwrap(), "{{{3}}, {{8}}}");
+    }
+
+    #[test]
     fn batches_of_group_sizes_are_not_known() {
         let body = "a = f32[2,1] constant({{1}, {2}}) w = f32[2,1,1] constant({{{3}}, {{4}}}) \
                     s = s32[2,2] constant({{1, 1}, {2, 0}}) ROOT r = f32[2,1] ragged-dot(a, w, s), \

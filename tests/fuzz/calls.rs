@@ -94,11 +94,19 @@ fn lapack(maker: &mut Maker) -> usize {
         "perturbed" => "tridiagonal_solve_perturbed_ffi".to_owned(),
         name => format!("lapack_{letter}{name}_ffi"),
     };
+    // As JAX says it: the first result takes the memory of an operand like it.
+    let first = &call.results[0];
+    let like = call.operands.iter().rposition(|part| part == first);
+    let at = if call.results.len() == 1 { "" } else { "0" };
+    let shared = match like.filter(|_| maker.random.one_in(2)) {
+        Some(like) => format!(", output_to_operand_aliasing={{{{{at}}}: ({like}, {{}})}}"),
+        None => String::new(),
+    };
     let constraints: Vec<String> = call.operands.iter().map(laid).collect();
     let names: Vec<String> = operands.iter().map(|o| format!("v{o}")).collect();
     let text = format!(
         "custom-call({}), custom_call_target=\"{target}\", operand_layout_constraints={{{}}}, \
-         api_version=API_VERSION_TYPED_FFI, backend_config={{{}}}",
+         api_version=API_VERSION_TYPED_FFI{shared}, backend_config={{{}}}",
         names.join(", "),
         constraints.join(", "),
         call.attributes

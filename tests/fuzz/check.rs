@@ -60,9 +60,10 @@ impl Values {
         self.0.iter().any(|(_, value)| {
             let least = match value.ty() {
                 PrimitiveType::F64 | PrimitiveType::C128 => f64::MIN_POSITIVE,
-                PrimitiveType::F32 | PrimitiveType::BF16 | PrimitiveType::C64 => {
-                    f64::from(f32::MIN_POSITIVE)
-                }
+                PrimitiveType::F32
+                | PrimitiveType::BF16
+                | PrimitiveType::C64
+                | PrimitiveType::F8E8M0FNU => f64::from(f32::MIN_POSITIVE),
                 _ => return false,
             };
             let small = |x: f64| x != 0.0 && x.abs() < least;

@@ -216,7 +216,12 @@ fn fusion(maker: &mut Maker) -> usize {
             "{name} {{\n  a = {shape} parameter(0)\n  b = {shape} parameter(1)\n  c = {shape} {first}(a, b)\n  d = {shape} {second}(c, a)\n  ROOT e = {root}\n}}\n"
         )
     });
-    let text = format!("fusion(v{x}, v{y}), kind={kind}, calls={name}");
+    let shared = match (maker.random.below(4), pair) {
+        (0, true) => ", output_to_operand_aliasing={{0}: (0, {})}",
+        (0, false) => ", output_to_operand_aliasing={{}: (1, {})}",
+        _ => "",
+    };
+    let text = format!("fusion(v{x}, v{y}), kind={kind}, calls={name}{shared}");
     if pair {
         let part = (ty, dims, Accuracy::Exact);
         return maker.tuple_op(&[part.clone(), part], text, &[x, y])[0];

@@ -24,7 +24,7 @@ use crate::ops;
 
 /// One of them.
 pub fn any(maker: &mut Maker) -> usize {
-    match maker.random.below(30) {
+    match maker.random.below(32) {
         0 => source(maker),
         1 => size_of(maker),
         2..5 => unary(maker),
@@ -48,6 +48,8 @@ pub fn any(maker: &mut Maker) -> usize {
         26 => select_and_scatter(maker),
         27 => convolution(maker),
         28 => carried(maker),
+        29 => batched(maker),
+        30 => normalize(maker),
         _ => looped(maker),
     }
 }
@@ -969,4 +971,74 @@ fn looped(maker: &mut Maker) -> usize {
     let text = format!("while(v{start}), condition={condition}, body={next}");
     let counter = Bounds::new(PrimitiveType::S32, Vec::new(), Vec::new());
     tuple(maker, &[counter, of], text, &[start], Accuracy::Exact)[1]
+}
+
+/// An op on the last dimensions, over a dynamic batch.
+fn batched(maker: &mut Maker) -> usize {
+    let (batch, n) = (1 + maker.random.below(4), 1 + maker.random.below(4));
+    let of = |ty, dims: Vec<usize>| {
+        let open = (0..dims.len()).map(|d| d == 0).collect();
+        Bounds::new(ty, dims, open)
+    };
+    match maker.random.below(3) {
+        0 => {
+            let ty = PrimitiveType::C64;
+            let of = of(ty, vec![batch, n]);
+            let x = made(maker, &of, Some(3));
+            let text = format!("fft(v{x}), fft_type=FFT, fft_length={{{n}}}");
+            gives(maker, &of, text, &[x], Accuracy::Spread(1e-4))
+        }
+        1 => {
+            let ty = PrimitiveType::F32;
+            let to = of(ty, vec![batch, n, 2]);
+            let matrices = made(maker, &of(ty, vec![batch, n, n]), Some(2));
+            let sides = made(maker, &to, Some(2));
+            let text = format!(
+                "triangular-solve(v{matrices}, v{sides}), left_side=true, lower=true, \
+                 unit_diagonal=true, transpose_a=NO_TRANSPOSE"
+            );
+            gives(maker, &to, text, &[matrices, sides], Accuracy::Exact)
+        }
+        _ => {
+            let ty =
+                maker
+                    .random
+                    .pick(&[PrimitiveType::F32, PrimitiveType::S8, PrimitiveType::U16]);
+            let wide = ty.bit_width() / 8;
+            let x = made(maker, &of(PrimitiveType::U8, vec![batch, n, wide]), None);
+            let dims = if wide == 1 {
+                vec![batch, n, 1]
+            } else {
+                vec![batch, n]
+            };
+            let text = format!("bitcast-convert(v{x})");
+            gives(maker, &of(ty, dims), text, &[x], Accuracy::Bits)
+        }
+    }
+}
+
+/// Batch normalization over the real elements.
+fn normalize(maker: &mut Maker) -> usize {
+    let ty = PrimitiveType::F32;
+    let near = Accuracy::Spread(1e-4);
+    let rank = 2 + maker.random.below(2);
+    let mut of = fresh(maker, ty, rank);
+    let feature = maker.random.below(rank);
+    of.open[feature] = false;
+    of.open[(feature + 1) % rank] = true;
+    let x = made(maker, &of, Some(4));
+    let row = [of.dims[feature]];
+    let (scale, offset) = (maker.whole(ty, &row, -2, 3), maker.whole(ty, &row, -2, 2));
+    let attributes = format!("epsilon=0.25, feature_index={feature}");
+    if maker.random.one_in(2) {
+        let text = format!("batch-norm-training(v{x}, v{scale}, v{offset}), {attributes}");
+        let row = Bounds::new(ty, row.to_vec(), vec![false]);
+        let parts = [of, row.clone(), row];
+        return tuple(maker, &parts, text, &[x, scale, offset], near)[0];
+    }
+    let (mean, variance) = (maker.whole(ty, &row, -2, 2), maker.whole(ty, &row, 0, 3));
+    let text = format!(
+        "batch-norm-inference(v{x}, v{scale}, v{offset}, v{mean}, v{variance}), {attributes}"
+    );
+    gives(maker, &of, text, &[x, scale, offset, mean, variance], near)
 }

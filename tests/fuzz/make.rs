@@ -455,6 +455,36 @@ impl Maker {
         to
     }
 
+    /// Says of some ops that they come before others.
+    fn order(&mut self) {
+        let count = self.program.lines.len();
+        for _ in 0..1 + self.random.below(3) {
+            let (a, b) = (self.random.below(count), self.random.below(count));
+            if a != b {
+                self.program.edges.push((a.min(b), a.max(b)));
+            }
+        }
+    }
+
+    /// Lets results lie where arguments of their shapes were. Several devices run twice, and need
+    /// their arguments again.
+    fn reuse(&mut self) {
+        let lines = &self.program.lines;
+        let mut free: Vec<&Line> = lines
+            .iter()
+            .filter(|line| matches!(line.source, Source::Parameter(_)))
+            .collect();
+        if self.program.device_count() > 1 {
+            return;
+        }
+        for &name in &self.program.outputs {
+            let shape = &lines[name].shape;
+            if let Some(at) = free.iter().position(|line| line.shape == *shape) {
+                self.program.aliases.push((name, free.remove(at).name));
+            }
+        }
+    }
+
     fn finish(mut self) -> Program {
         let results: Vec<usize> = self
             .program
@@ -487,6 +517,12 @@ impl Maker {
                 let order = self.random.order(rank);
                 self.program.layouts.push((name, order));
             }
+        }
+        if self.random.one_in(6) {
+            self.order();
+        }
+        if self.random.one_in(6) {
+            self.reuse();
         }
         self.program.door = match self.random.below(10) {
             0 if self.program.outputs.len() == 1 => Door::Bare,

@@ -85,6 +85,10 @@ pub struct Program {
     pub inside: Vec<(usize, Vec<usize>)>,
     /// Instructions whose shapes do not say that they are dynamic.
     pub undeclared: Vec<usize>,
+    /// What comes before what, by name.
+    pub edges: Vec<(usize, usize)>,
+    /// Results that may lie where arguments were, by name.
+    pub aliases: Vec<(usize, usize)>,
 }
 
 impl Default for Program {
@@ -98,6 +102,8 @@ impl Default for Program {
             layouts: Vec::new(),
             inside: Vec::new(),
             undeclared: Vec::new(),
+            edges: Vec::new(),
+            aliases: Vec::new(),
         }
     }
 }
@@ -173,6 +179,7 @@ impl Program {
                 ", replica_count={replicas}, num_partitions={partitions}"
             ));
         }
+        text.push_str(&self.alias_text(outputs));
         if !self.layouts.is_empty() {
             let params: Vec<String> = params.clone().map(|line| self.at_door(line)).collect();
             let shapes: Vec<String> = results.clone().map(|line| self.at_door(line)).collect();
@@ -214,7 +221,11 @@ impl Program {
                 true => line.shape.replace("<=", ""),
                 false => line.shape.clone(),
             };
-            text.push_str(&format!("  v{} = {shape}{layout} {what}\n", line.name));
+            let edges = self.edge_text(line);
+            text.push_str(&format!(
+                "  v{} = {shape}{layout} {what}{edges}\n",
+                line.name
+            ));
         }
         let plain: Vec<String> = results.map(|line| line.shape.clone()).collect();
         let names: Vec<String> = outputs.iter().map(|name| format!("v{name}")).collect();
@@ -228,6 +239,39 @@ impl Program {
             ),
         });
         text
+    }
+
+    /// What must have come before a line, of what is there.
+    fn edge_text(&self, line: &Line) -> String {
+        let there = |name: usize| self.lines.iter().any(|line| line.name == name);
+        let edges = self.edges.iter();
+        let before = edges.filter(|(before, after)| *after == line.name && there(*before));
+        let names: Vec<String> = before.map(|(before, _)| format!("v{before}")).collect();
+        match names.is_empty() || matches!(line.source, Source::Parameter(_)) {
+            true => String::new(),
+            false => format!(", control-predecessors={{{}}}", names.join(", ")),
+        }
+    }
+
+    /// Which of these results may lie where arguments were.
+    fn alias_text(&self, outputs: &[usize]) -> String {
+        let params = self.lines.iter();
+        let params = params.filter(|line| matches!(line.source, Source::Parameter(_)));
+        let params: Vec<usize> = params.map(|line| line.name).collect();
+        let pairs = self.aliases.iter().filter_map(|(result, argument)| {
+            let result = outputs.iter().position(|name| name == result)?;
+            let argument = params.iter().position(|name| name == argument)?;
+            Some(match (self.door, outputs.len()) {
+                (Door::Nested, _) => format!("{{0, {result}}}: (0, {{{argument}}}, may-alias)"),
+                (Door::Bare, 1) => format!("{{}}: ({argument}, {{}}, must-alias)"),
+                _ => format!("{{{result}}}: ({argument}, {{}}, may-alias)"),
+            })
+        });
+        let pairs: Vec<String> = pairs.collect();
+        match pairs.is_empty() {
+            true => String::new(),
+            false => format!(", input_output_alias={{ {} }}", pairs.join(", ")),
+        }
     }
 
     /// The shape of what is handed out, of these arrays.
@@ -276,6 +320,8 @@ impl Program {
             layouts: those(&self.layouts),
             inside: those(&self.inside),
             undeclared: self.undeclared.clone(),
+            edges: self.edges.clone(),
+            aliases: self.aliases.clone(),
             devices: self.devices,
             door: self.door,
             lines,

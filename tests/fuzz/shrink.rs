@@ -108,7 +108,10 @@ impl Search {
         plain = best.clone();
         plain.undeclared.clear();
         plain.door = Door::Tuple;
-        let odd = !best.undeclared.is_empty() || best.door != Door::Tuple;
+        plain.edges.clear();
+        plain.aliases.clear();
+        let odd = best.door != Door::Tuple
+            || !(best.undeclared.is_empty() && best.edges.is_empty() && best.aliases.is_empty());
         if odd && self.is_wrong(&plain) {
             best = plain;
         }

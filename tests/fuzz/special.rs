@@ -239,18 +239,15 @@ fn free(maker: &mut Maker) -> usize {
 }
 
 /// The state of the generator that lives as long as the program; one of them, since nothing orders
-/// several.
+/// several, and on one device, since several run twice.
 fn state(maker: &mut Maker) -> usize {
     let is_there = |source: &Source| match source {
         Source::Op(text) => text.starts_with("rng-get-and-update-state"),
         Source::Parameter(_) => false,
     };
-    if maker
-        .program
-        .lines
-        .iter()
-        .any(|line| is_there(&line.source))
-    {
+    let lines = &maker.program.lines;
+    let several = maker.program.device_count() > 1;
+    if several || lines.iter().any(|line| is_there(&line.source)) {
         return scan(maker);
     }
     let delta = maker.random.pick(&[0, 1, 4096]);

@@ -295,8 +295,9 @@ fn stands_for(caller: &Shape, entry: &Shape) -> bool {
     let (Some(caller), Some(entry)) = (caller.as_array(), entry.as_array()) else {
         return false;
     };
-    if caller.is_dynamic() && entry.ty == PrimitiveType::U8 {
-        return entry.dims.as_slice() == [caller.byte_size()];
+    let is_bytes = entry.ty == PrimitiveType::U8 && entry.dims.as_slice() == [caller.byte_size()];
+    if caller.is_dynamic() && is_bytes {
+        return true;
     }
     let order = caller.layout_or_default().minor_to_major;
     let physical = order.iter().rev().map(|&d| caller.dims.get(d).copied());

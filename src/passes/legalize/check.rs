@@ -71,6 +71,9 @@ fn objection(instr: &Instr) -> Option<&'static str> {
             Some("XLA's partitioner, which cuts arrays into shards, has not seen the program")
         }
         Op::CopyStart { .. } | Op::CopyDone => Some("it could not be made synchronous"),
+        Op::Dot { sparsity, .. } if !sparsity.is_empty() => {
+            Some("it has an operand that leaves out elements")
+        }
         _ => None,
     }
 }

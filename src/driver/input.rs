@@ -216,7 +216,7 @@ pub fn translate(
                 Some(mlir) => mlir,
                 None => stablehlo::from_hlo(&module()?)?,
             };
-            mlir::print::print_with_locations(&mlir).into_bytes()
+            mlir::print::print_pretty_with_locations(&mlir).into_bytes()
         }
         // Old artifacts have no ops of CHLO: by way of HLO they become composites.
         OutputForm::StablehloBytecode(version) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::mlir::location::Loc;
 use crate::mlir::types::Name;
+use crate::mlir::types::Signedness;
 use crate::mlir::types::Type;
 
 /// An attribute.
@@ -281,26 +282,43 @@ impl SymbolRef {
 
 impl Dense {
     /// The elements in their one form. `data` holds all elements, or one that stands for all.
-    pub fn new(ty: Type, mut data: Vec<u8>) -> Self {
+    pub fn new(ty: Type, data: Vec<u8>) -> Self {
+        Self::of(ty, &data)
+    }
+    /// As [`Dense::new`], of bytes whose bits beyond an element's own may be anything.
+    pub fn from_raw(ty: Type, data: &[u8]) -> Self {
+        if !is_padded(ty.element()) {
+            return Self::of(ty, data);
+        }
+        let mut data = data.to_vec();
+        extend(ty.element(), &mut data);
+        Self::of(ty, &data)
+    }
+    fn of(ty: Type, data: &[u8]) -> Self {
         let width = ty.element().element_bytes().unwrap_or(1).max(1);
         let equal = data.len() >= width && data[width..] == data[..data.len() - width];
-        let empty = match &ty {
-            Type::Tensor(tensor) | Type::Vector(tensor) => tensor.element_count() == Some(0),
-            _ => false,
-        };
+        let empty = is_empty(&ty);
         let splat = equal && !empty;
-        data.truncate(if empty {
-            0
-        } else if splat {
-            width
-        } else {
-            data.len()
-        });
+        let length = match (empty, splat) {
+            (true, _) => 0,
+            (false, true) => width,
+            (false, false) => data.len(),
+        };
         Self {
             ty,
             splat,
-            data: DenseData::Bytes(data.into()),
+            data: DenseData::Bytes(data[..length].into()),
         }
+    }
+    /// Strings in their one form: all of them, or one that stands for all.
+    pub fn strings(ty: Type, mut strings: Vec<Arc<[u8]>>) -> Self {
+        if is_empty(&ty) {
+            strings.clear();
+        }
+        let splat = !strings.is_empty() && strings.iter().all(|text| *text == strings[0]);
+        strings.truncate(if splat { 1 } else { strings.len() });
+        let data = DenseData::Strings(strings.into());
+        Self { ty, splat, data }
     }
     /// Number of elements that the type has.
     pub fn element_count(&self) -> u64 {
@@ -322,7 +340,7 @@ impl Dense {
         let element = self.ty.element();
         let signed = match element {
             Type::Integer { width, sign } => {
-                *width <= 64 && (*sign != crate::mlir::Signedness::Unsigned && *width > 1)
+                *width <= 64 && (*sign != Signedness::Unsigned && *width > 1)
             }
             Type::Index => true,
             _ => return None,
@@ -343,6 +361,47 @@ impl Dense {
             true => values.cycle().take(count).collect(),
             false => values.collect(),
         })
+    }
+}
+
+/// Whether a tensor has no elements.
+fn is_empty(ty: &Type) -> bool {
+    match ty {
+        Type::Tensor(tensor) | Type::Vector(tensor) => tensor.element_count() == Some(0),
+        _ => false,
+    }
+}
+
+/// Whether the last byte of an element has bits that are not the element's.
+fn is_padded(element: &Type) -> bool {
+    match element {
+        Type::Integer { width, .. } => width % 8 != 0,
+        Type::Float(kind) => kind.bit_width() % 8 != 0,
+        _ => false,
+    }
+}
+
+/// Gives the bits beyond an element's own what [`crate::literal`] has there: the sign of signed
+/// integers, else zero. Booleans become 0 or 1.
+fn extend(element: &Type, data: &mut [u8]) {
+    if *element == Type::I1 {
+        data.iter_mut()
+            .for_each(|byte| *byte = u8::from(*byte != 0));
+        return;
+    }
+    let (width, signed) = match element {
+        Type::Integer { width, sign } => (*width, *sign != Signedness::Unsigned),
+        Type::Float(kind) => (kind.bit_width() as u32, false),
+        _ => return,
+    };
+    let unused = width.next_multiple_of(8) - width;
+    for element in data.chunks_mut(width.div_ceil(8).max(1) as usize) {
+        if let Some(last) = element.last_mut() {
+            *last = match signed {
+                true => ((*last << unused) as i8 >> unused) as u8,
+                false => *last << unused >> unused,
+            };
+        }
     }
 }
 
@@ -421,6 +480,11 @@ impl AttrMap {
                 None
             }
         }
+    }
+    /// Adds attributes, of names that are not there yet and differ.
+    pub fn extend(&mut self, entries: impl IntoIterator<Item = (Name, Attr)>) {
+        self.entries.extend(entries);
+        self.entries.sort_by(|a, b| a.0.cmp(&b.0));
     }
     /// Takes the attribute of that name out.
     pub fn remove(&mut self, name: &str) -> Option<Attr> {

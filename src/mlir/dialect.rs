@@ -176,6 +176,7 @@ fn is_neutral(op: &str, name: &str, attr: &Attr) -> bool {
                 .is_some_and(|dicts| dicts.iter().all(is_empty)),
             ("chlo.top_k", "is_stable") => *attr == Attr::Bool(true),
             ("chlo.scan", "is_reverse") => *attr == Attr::Bool(false),
+            ("sdy.all_reduce" | "sdy.reduce_scatter", "reduction_op") => attr.as_int() == Some(0),
             _ => false,
         };
     };

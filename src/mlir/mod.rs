@@ -31,6 +31,10 @@ pub mod print;
 pub mod text;
 pub mod types;
 
+/// How deep regions may stand inside each other, in text and in bytecode: a computation of HLO as
+/// deep as its conversion goes, in a function, in a module.
+const MAX_REGIONS: usize = 130;
+
 pub use access::OpRef;
 pub use attrs::Attr;
 pub use attrs::AttrMap;

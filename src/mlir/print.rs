@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::base::IdMap;
@@ -34,6 +35,14 @@ pub use ty::write_type;
 /// not say all stand in the generic form.
 pub fn print_pretty(module: &Module) -> String {
     let mut printer = Printer::new(module, false);
+    printer.is_pretty = true;
+    printer.print()
+}
+
+/// As [`print_pretty`], with locations, as JAX's `as_text(debug_info=True)` has them. The variables
+/// of a loop have no locations in its pretty form.
+pub fn print_pretty_with_locations(module: &Module) -> String {
+    let mut printer = Printer::new(module, true);
     printer.is_pretty = true;
     printer.print()
 }
@@ -82,9 +91,11 @@ struct Printer<'m> {
 /// Locations that were named, each with the text that defines it.
 #[derive(Default)]
 struct Locations {
-    /// Numbers by address: shared locations are printed once.
+    /// Numbers by address, so that the text of a shared location is made once.
     numbers: BTreeMap<*const SourceLoc, usize>,
-    texts: Vec<String>,
+    /// Numbers by text.
+    known: BTreeMap<Rc<str>, usize>,
+    texts: Vec<Rc<str>>,
 }
 
 impl<'m> Printer<'m> {
@@ -132,6 +143,7 @@ impl<'m> Printer<'m> {
         if self.is_pretty {
             let (length, next_arg) = (self.out.len(), self.next_arg);
             if self.pretty(id).is_some() {
+                self.location(&op.loc);
                 self.out.push('\n');
                 return;
             }
@@ -244,19 +256,21 @@ impl<'m> Printer<'m> {
         }
         self.out.push('(');
         for (i, &arg) in block.args.iter().enumerate() {
-            if i > 0 {
-                self.out.push_str(", ");
-            }
-            let number = self.next_arg;
-            self.next_arg += 1;
-            self.numbers.set(arg, number);
-            let _ = write!(self.out, "%arg{number}: ");
-            write_type(self.module.ty(arg), &mut self.out);
-            if let Some(loc) = block.arg_locs.get(i) {
-                self.location(loc);
-            }
+            self.out.push_str(if i > 0 { ", " } else { "" });
+            self.block_arg(arg, block.arg_locs.get(i));
         }
         self.out.push(')');
+    }
+    /// `%arg0: t loc(...)`, with the next number of arguments.
+    fn block_arg(&mut self, arg: ValueId, loc: Option<&Loc>) {
+        let number = self.next_arg;
+        self.next_arg += 1;
+        self.numbers.set(arg, number);
+        let _ = write!(self.out, "%arg{number}: ");
+        write_type(self.module.ty(arg), &mut self.out);
+        if let Some(loc) = loc {
+            self.location(loc);
+        }
     }
     fn dict(&mut self, attrs: &AttrMap) {
         attr::write_dict(attrs, &mut self.out);
@@ -316,8 +330,12 @@ impl Locations {
             }
             SourceLoc::File { .. } => attr::write_location(loc, &mut text),
         }
-        let number = self.texts.len();
-        self.texts.push(text);
+        let text: Rc<str> = text.into();
+        let next = self.texts.len();
+        let number = *self.known.entry(text).or_insert_with_key(|text| {
+            self.texts.push(Rc::clone(text));
+            next
+        });
         self.numbers.insert(address, number);
         number
     }

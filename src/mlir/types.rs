@@ -234,6 +234,53 @@ pub enum QuantizedScheme {
     },
 }
 
+impl QuantizedType {
+    /// The smallest and the largest integer that is stored in so many bits; nothing for numbers of
+    /// bits that quantized types do not have.
+    pub fn storage_range(width: u32, signed: bool) -> Option<(i64, i64)> {
+        match (width, signed) {
+            (1..=32, true) => Some((-(1 << (width - 1)), (1 << (width - 1)) - 1)),
+            (1..=32, false) => Some((0, (1 << width) - 1)),
+            _ => None,
+        }
+    }
+    /// What MLIR requires of such types.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let (low, high) = Self::storage_range(self.storage_width, self.storage_signed)
+            .ok_or_else(|| format!("a quantized type stores {} bits", self.storage_width))?;
+        let (min, max) = (self.storage_min, self.storage_max);
+        if low > min || min > max || max > high {
+            return Err(format!(
+                "a quantized type stores integers from {min} to {max} where {low} to {high} fit"
+            ));
+        }
+        let is_finite = |scale: &u64| f64::from_bits(*scale).is_finite();
+        if !self.scales.iter().all(is_finite) {
+            return Err("a quantized type has a scale that is no number".to_owned());
+        }
+        let wanted = match &self.scheme {
+            QuantizedScheme::PerTensor => Some(1),
+            QuantizedScheme::PerAxis(_) => Some(self.scales.len() as u64),
+            QuantizedScheme::SubChannel { shape, .. } => {
+                let mut sizes = shape.iter();
+                sizes.try_fold(1_u64, |count, size| count.checked_mul(*size))
+            }
+        };
+        let count = self.scales.len();
+        if wanted != Some(count as u64) || self.zero_points.len() != count || count == 0 {
+            return Err(format!(
+                "a quantized type has {count} scales and {} zero points, not one of each for each \
+                 part",
+                self.zero_points.len()
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl Type {
     /// `i1`.
     pub const I1: Self = Self::signless(1);

@@ -9,7 +9,6 @@ use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::AttrMap;
 use crate::mlir::attrs::Dense;
 use crate::mlir::attrs::DenseArray;
-use crate::mlir::attrs::DenseData;
 use crate::mlir::attrs::SymbolRef;
 use crate::mlir::bytecode::cursor::Cursor;
 use crate::mlir::bytecode::elements;
@@ -260,11 +259,7 @@ fn strings(decoder: &mut Decoder<'_, '_>) -> Result<Attr> {
     for _ in 0..stored {
         strings.push(decoder.string()?.into());
     }
-    Ok(Attr::Dense(Dense {
-        ty,
-        splat: splat || count == 1,
-        data: DenseData::Strings(strings.into()),
-    }))
+    Ok(Attr::Dense(Dense::strings(ty, strings)))
 }
 
 /// Float types that got codes later, from 21 on; files from before have them as text.
@@ -367,84 +362,72 @@ fn memref(decoder: &mut Decoder<'_, '_>, has_space: bool) -> Result<Type> {
     Ok(Type::MemRef(Arc::new(ty)))
 }
 
-/// What quantized types have in common: flags, the stored type and the expressed one.
-struct Quantized {
-    signed: bool,
-    width: u32,
-    expressed: FloatKind,
-}
-
-fn quantized(decoder: &mut Decoder<'_, '_>) -> Result<Option<Quantized>> {
+/// What quantized types have in common, with nothing of their own yet: flags, the stored type and
+/// the expressed one. Nothing when those are not decoded yet.
+fn quantized(decoder: &mut Decoder<'_, '_>) -> Result<Option<QuantizedType>> {
     let flags = decoder.cursor.varint("the flags of a quantized type")?;
     let at = decoder.cursor;
     let (storage, expressed) = (decoder.ty()?, decoder.ty()?);
     match (storage, expressed) {
         _ if decoder.waits() => Ok(None),
-        (Type::Integer { width, .. }, Type::Float(expressed)) => Ok(Some(Quantized {
-            signed: flags & 1 == 1,
-            width,
+        (Type::Integer { width, .. }, Type::Float(expressed)) => Ok(Some(QuantizedType {
+            storage_width: width,
+            storage_signed: flags & 1 == 1,
+            storage_min: 0,
+            storage_max: 0,
             expressed,
+            scheme: QuantizedScheme::PerTensor,
+            scales: Vec::new(),
+            zero_points: Vec::new(),
         })),
         _ => Err(at.error("a quantized type does not store integers for floats")),
     }
 }
 
+/// The smallest and the largest integer that is stored.
+fn storage_bounds(decoder: &mut Decoder<'_, '_>, ty: &mut QuantizedType) -> Result<()> {
+    ty.storage_min = decoder.cursor.signed("the smallest stored integer")?;
+    ty.storage_max = decoder.cursor.signed("the largest stored integer")?;
+    Ok(())
+}
+
+/// The type, when it is whole and sound.
+fn checked(decoder: &Decoder<'_, '_>, ty: QuantizedType) -> Result<Type> {
+    ty.check().map_err(|what| decoder.cursor.error(what))?;
+    Ok(Type::Quantized(Arc::new(ty)))
+}
+
 /// A quantized type with one scale.
 pub(super) fn per_tensor(decoder: &mut Decoder<'_, '_>) -> Result<Type> {
-    let Some(base) = quantized(decoder)? else {
+    let Some(mut ty) = quantized(decoder)? else {
         return Ok(Type::None);
     };
-    let scale = decoder.f64()?;
-    let zero_point = decoder.cursor.signed("a zero point")?;
-    let storage_min = decoder.cursor.signed("the smallest stored integer")?;
-    let storage_max = decoder.cursor.signed("the largest stored integer")?;
-    Ok(Type::Quantized(Arc::new(QuantizedType {
-        storage_width: base.width,
-        storage_signed: base.signed,
-        storage_min,
-        storage_max,
-        expressed: base.expressed,
-        scheme: QuantizedScheme::PerTensor,
-        scales: vec![scale],
-        zero_points: vec![zero_point],
-    })))
+    ty.scales.push(decoder.f64()?);
+    ty.zero_points.push(decoder.cursor.signed("a zero point")?);
+    storage_bounds(decoder, &mut ty)?;
+    checked(decoder, ty)
 }
 
 /// A quantized type with a scale for each slice.
 pub(super) fn per_axis(decoder: &mut Decoder<'_, '_>) -> Result<Type> {
-    let Some(base) = quantized(decoder)? else {
+    let Some(mut ty) = quantized(decoder)? else {
         return Ok(Type::None);
     };
     let axis = decoder.cursor.varint("the dimension of a quantized type")?;
-    let storage_min = decoder.cursor.signed("the smallest stored integer")?;
-    let storage_max = decoder.cursor.signed("the largest stored integer")?;
+    ty.scheme = QuantizedScheme::PerAxis(axis);
+    storage_bounds(decoder, &mut ty)?;
     let count = decoder.cursor.count("scales")?;
-    let scales = (0..count).map(|_| decoder.f64());
-    let scales = scales.collect::<Result<Vec<u64>>>()?;
-    let at = decoder.cursor;
-    let zero_points = decoder.cursor.signed_list("zero points")?;
-    if zero_points.len() != scales.len() {
-        return Err(at.error("a quantized type has not one zero point for each scale"));
-    }
-    Ok(Type::Quantized(Arc::new(QuantizedType {
-        storage_width: base.width,
-        storage_signed: base.signed,
-        storage_min,
-        storage_max,
-        expressed: base.expressed,
-        scheme: QuantizedScheme::PerAxis(axis),
-        scales,
-        zero_points,
-    })))
+    ty.scales = (0..count).map(|_| decoder.f64()).collect::<Result<_>>()?;
+    ty.zero_points = decoder.cursor.signed_list("zero points")?;
+    checked(decoder, ty)
 }
 
 /// A quantized type with a scale for each block.
 fn sub_channel(decoder: &mut Decoder<'_, '_>) -> Result<Type> {
-    let Some(base) = quantized(decoder)? else {
+    let Some(mut ty) = quantized(decoder)? else {
         return Ok(Type::None);
     };
-    let storage_min = decoder.cursor.signed("the smallest stored integer")?;
-    let storage_max = decoder.cursor.signed("the largest stored integer")?;
+    storage_bounds(decoder, &mut ty)?;
     let dims = decoder
         .cursor
         .signed_list("dimensions of a quantized type")?;
@@ -457,10 +440,11 @@ fn sub_channel(decoder: &mut Decoder<'_, '_>) -> Result<Type> {
     let (Attr::Dense(scales), Attr::Dense(points)) = (scales, zero_points) else {
         return Err(at.error("scales and zero points are no dense elements"));
     };
-    let (shape, numbers) = elements::scales(&at, &scales)?;
-    let zero_points = points.ints().filter(|points| points.len() == numbers.len());
-    let zero_points = zero_points
-        .ok_or_else(|| at.error("a quantized type has not one zero point for each scale"))?;
+    let (shape, scales) = elements::scales(&at, &scales)?;
+    ty.scales = scales;
+    ty.zero_points = points
+        .ints()
+        .ok_or_else(|| at.error("zero points are no integers"))?;
     let unsigned = |value: i64| {
         u64::try_from(value).map_err(|_| at.error("a block has a negative dimension or size"))
     };
@@ -470,16 +454,8 @@ fn sub_channel(decoder: &mut Decoder<'_, '_>) -> Result<Type> {
     let blocks = dims.into_iter().zip(sizes);
     let blocks = blocks.map(|(dim, size)| Ok((unsigned(dim)?, unsigned(size)?)));
     let blocks = blocks.collect::<Result<_>>()?;
-    Ok(Type::Quantized(Arc::new(QuantizedType {
-        storage_width: base.width,
-        storage_signed: base.signed,
-        storage_min,
-        storage_max,
-        expressed: base.expressed,
-        scheme: QuantizedScheme::SubChannel { blocks, shape },
-        scales: numbers,
-        zero_points,
-    })))
+    ty.scheme = QuantizedScheme::SubChannel { blocks, shape };
+    checked(decoder, ty)
 }
 
 /// A type of the `quant` dialect.

@@ -3,16 +3,12 @@
 //! MLIR writes elements of a byte and more as they are, and so the bytes are taken as they are;
 //! booleans are packed eight to a byte, and integers of fewer bits are not extended by their sign.
 
-use std::sync::Arc;
-
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::Dense;
-use crate::mlir::attrs::DenseData;
 use crate::mlir::bytecode::cursor::Cursor;
 use crate::mlir::bytecode::table::Decoder;
-use crate::mlir::types::Signedness;
 use crate::mlir::types::Type;
 
 /// The longest list that is made of one scale.
@@ -76,47 +72,22 @@ fn elements(at: &Cursor<'_>, ty: Type, blob: &[u8]) -> Result<Dense> {
     };
     if count == 0 && (blob.is_empty() || blob.len() == width) {
         // MLIR keeps an element of an empty tensor whose text has one.
-        let data = DenseData::Bytes(Vec::new().into());
-        let splat = false;
-        return Ok(Dense { ty, splat, data });
+        return Ok(Dense::new(ty, Vec::new()));
     }
     if *ty.element() == Type::I1 {
         return booleans(at, ty, count, blob);
     }
     let size = blob.len() as u64;
-    let splat = size == width as u64;
-    if !splat && count.checked_mul(width as u64) != Some(size) {
+    if size != width as u64 && count.checked_mul(width as u64) != Some(size) {
         return Err(wrong_size(at, count, width, blob.len()));
     }
-    let splat = splat || all_equal(blob, width);
-    let blob = if splat { &blob[..width] } else { blob };
-    let bytes: Arc<[u8]> = match *ty.element() {
-        Type::Integer { width, sign } if width < 8 => {
-            let unused = 8 - width;
-            let extend = |byte: &u8| match sign {
-                Signedness::Unsigned => byte << unused >> unused,
-                _ => ((byte << unused) as i8 >> unused) as u8,
-            };
-            blob.iter().map(extend).collect()
-        }
-        _ => blob.into(),
-    };
-    Ok(Dense {
-        ty,
-        splat,
-        data: DenseData::Bytes(bytes),
-    })
+    Ok(Dense::from_raw(ty, blob))
 }
 
 fn wrong_size(at: &Cursor<'_>, count: u64, width: usize, size: usize) -> Box<Diagnostic> {
     at.error(format!(
         "a tensor of {count} elements of {width} bytes has {size} bytes"
     ))
-}
-
-/// Whether each element has the bytes of the first.
-fn all_equal(bytes: &[u8], width: usize) -> bool {
-    bytes.len() >= width && bytes[width..] == bytes[..bytes.len() - width]
 }
 
 /// Booleans come as one byte for all, packed into bits, or, from old writers, a byte each.
@@ -132,11 +103,5 @@ fn booleans(at: &Cursor<'_>, ty: Type, count: u64, blob: &[u8]) -> Result<Dense>
         _ if size == count => blob.iter().map(|byte| u8::from(*byte != 0)).collect(),
         _ => return Err(wrong_size(at, count, 1, blob.len())),
     };
-    let splat = all_equal(&bytes, 1);
-    let bytes = if splat { vec![bytes[0]] } else { bytes };
-    Ok(Dense {
-        ty,
-        splat,
-        data: DenseData::Bytes(bytes.into()),
-    })
+    Ok(Dense::new(ty, bytes))
 }

@@ -478,8 +478,15 @@ pub(super) fn elements(dense: &Dense) -> Result<Vec<u8>> {
             };
             bytes.chunks(8).map(pack).collect()
         }
-        Type::Integer { width, .. } if width < 8 => {
-            bytes.iter().map(|byte| byte & ((1 << width) - 1)).collect()
+        Type::Integer { width, .. } => {
+            let mut bytes = bytes.to_vec();
+            // Bits beyond an element's own are zero.
+            if width % 8 != 0 {
+                let last = bytes.chunks_mut(width.div_ceil(8) as usize);
+                let last = last.filter_map(<[u8]>::last_mut);
+                last.for_each(|byte| *byte &= (1 << (width % 8)) - 1);
+            }
+            bytes
         }
         _ => bytes.to_vec(),
     })

@@ -96,6 +96,10 @@ const OPS: &[(&str, &str)] = &[
     ),
     ("sdy.all_gather", "gathering_axes out_sharding"),
     ("sdy.all_reduce", "out_sharding reduction_axes"),
+    (
+        "sdy.all_reduce",
+        "out_sharding reduction_axes reduction_op?",
+    ),
     ("sdy.all_slice", "out_sharding slicing_axes"),
     ("sdy.all_to_all", "out_sharding params"),
     ("sdy.collective_permute", "out_sharding"),
@@ -109,6 +113,10 @@ const OPS: &[(&str, &str)] = &[
     ("sdy.named_computation", "in_shardings? name out_shardings?"),
     ("sdy.propagation_barrier", "allowed_direction"),
     ("sdy.reduce_scatter", "out_sharding reduce_scatter_axes"),
+    (
+        "sdy.reduce_scatter",
+        "out_sharding reduce_scatter_axes reduction_op?",
+    ),
     ("sdy.replicated_to_unreduced", "axes out_sharding"),
     ("sdy.reshard", "sharding"),
     ("sdy.sharded_to_unreduced", "axes out_sharding"),

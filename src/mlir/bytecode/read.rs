@@ -4,11 +4,14 @@
 //! against the file's size, since each of them takes a byte or more, so memory is bounded by it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use crate::base::Diagnostic;
+use crate::base::Id;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::mlir::MAX_REGIONS;
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::AttrMap;
 use crate::mlir::bytecode::container;
@@ -35,8 +38,11 @@ use crate::mlir::types::Type;
 
 /// How many attributes ops may have for each byte of a file, since they may share them.
 const ATTRS: usize = 4;
-/// How many parts the attributes of ops may have, when they are written out, for each byte.
+/// How many parts the attributes of ops may have, when they are written out, for each byte; and the
+/// types of the values that ops define, and of those that they use.
 const PARTS: u64 = 64;
+/// How many parts the attributes of ops, or the types of values, may have beyond those.
+const SHARED_PARTS: u64 = 1 << 24;
 
 /// Bits of the byte that says what an op has.
 mod mask {
@@ -67,16 +73,18 @@ pub fn read(file: &[u8]) -> Result<Module> {
         budget: container.size(),
         attrs_left: (
             ATTRS * (container.size() + 1024),
-            PARTS * (container.size() as u64 + 1024),
+            SHARED_PARTS + PARTS * container.size() as u64,
         ),
         cursors: vec![cursor],
         frames: Vec::new(),
         scopes: vec![Scope::default()],
+        weights: Vec::new(),
     };
     reader.top()?;
     while !reader.frames.is_empty() {
         reader.step()?;
     }
+    reader.check_types()?;
     Ok(reader.module)
 }
 
@@ -123,7 +131,7 @@ struct Reader<'a, 'c> {
     container: &'c Container<'a>,
     table: Table<'c>,
     module: Module,
-    names: Vec<Option<KnownOp>>,
+    names: Vec<Option<Rc<KnownOp>>>,
     /// The attributes of an op by its name, its dictionary and its properties.
     maps: BTreeMap<(usize, u64, u64), (AttrMap, u64)>,
     budget: usize,
@@ -132,6 +140,8 @@ struct Reader<'a, 'c> {
     cursors: Vec<Cursor<'a>>,
     frames: Vec<Frame>,
     scopes: Vec<Scope>,
+    /// For each value, how many parts its type has when it is written out.
+    weights: Vec<u64>,
 }
 
 impl<'a, 'c> Reader<'a, 'c>
@@ -285,7 +295,7 @@ where
         }
         Ok(())
     }
-    fn block_arg(&mut self) -> Result<(Type, Loc)> {
+    fn block_arg(&mut self) -> Result<((Type, u64), Loc)> {
         let last = self.cursors.len() - 1;
         let cursor = &mut self.cursors[last];
         if self.container.version < container::ELIDED_LOCATIONS {
@@ -316,17 +326,38 @@ where
                 .error("a region defines more values than it announced")
         })
     }
-    /// The value at a place, now that it is defined.
-    fn value(&mut self, place: usize, ty: Type, def: ValueDef) -> ValueId {
+    /// The value at a place, now that it is defined; its type comes with the number of its parts.
+    fn value(&mut self, place: usize, (ty, weight): (Type, u64), def: ValueDef) -> ValueId {
         let last = self.scopes.len() - 1;
         let slot = &mut self.scopes[last].values[place];
         match *slot {
             Some(value) => {
                 self.module.values[value] = Value { ty, def };
+                self.weights[value.index()] = weight;
                 value
             }
-            None => *slot.insert(self.module.values.push(Value { ty, def })),
+            None => {
+                self.weights.push(weight);
+                *slot.insert(self.module.values.push(Value { ty, def }))
+            }
         }
+    }
+    /// Types are shared: what they are when each value and each use of one spells its type out is
+    /// bounded by the file.
+    fn check_types(&self) -> Result<()> {
+        // Values and their uses take a byte or more each.
+        if self.weights.iter().all(|weight| *weight <= PARTS) {
+            return Ok(());
+        }
+        let of = |value: &ValueId| self.weights[value.index()];
+        let operands = self.module.ops.values().flat_map(|op| &op.operands);
+        let weights = self.weights.iter().copied().chain(operands.map(of));
+        let parts = weights.fold(0_u64, u64::saturating_add);
+        if parts <= SHARED_PARTS + 2 * PARTS * self.container.size() as u64 {
+            return Ok(());
+        }
+        let message = "values of large types are used so often that the module would be too large";
+        Err(Diagnostic::error(codes::INPUT_LIMIT, message))
     }
     /// Orders of uses are of no use here; they are passed over.
     fn use_orders(&mut self, values: usize) -> Result<()> {
@@ -360,6 +391,7 @@ where
             )));
         };
         Ok(*slot.get_or_insert_with(|| {
+            self.weights.push(0);
             self.module.values.push(Value {
                 ty: Type::None,
                 def: ValueDef::Pending,
@@ -443,7 +475,7 @@ where
         Ok(())
     }
     /// Puts an op at the end of a block, and defines its results.
-    fn push(&mut self, block: BlockId, op: Op, types: Vec<Type>) -> Result<OpId> {
+    fn push(&mut self, block: BlockId, op: Op, types: Vec<(Type, u64)>) -> Result<OpId> {
         let regions = op.regions.clone();
         let id = self.module.ops.push(op);
         for region in regions {
@@ -463,6 +495,11 @@ where
     }
     /// Begins to read the regions of an op.
     fn enter(&mut self, op: OpId, isolated: bool) -> Result<()> {
+        if self.frames.len() >= MAX_REGIONS {
+            let at = self.cursor().offset() as u64;
+            let message = format!("regions nested deeper than {MAX_REGIONS} levels");
+            return Err(Diagnostic::error(codes::INPUT_LIMIT, message).at(Location::Byte(at)));
+        }
         let section = isolated && self.container.version >= container::REGION_SECTIONS;
         if section {
             let at = self.cursor().offset();
@@ -492,8 +529,8 @@ where
     }
     /// Whether a cast is one between types of VHLO and StableHLO that mean the same, so that its
     /// results may be its operands.
-    fn is_identity(&self, operands: &[ValueId], types: &[Type]) -> bool {
-        let same = |(operand, ty): (&ValueId, &Type)| {
+    fn is_identity(&self, operands: &[ValueId], types: &[(Type, u64)]) -> bool {
+        let same = |(operand, (ty, _)): (&ValueId, &(Type, u64))| {
             let value = &self.module.values[*operand];
             value.def != ValueDef::Pending && value.ty == *ty
         };
@@ -520,7 +557,7 @@ where
         }
         Ok(())
     }
-    fn result_types(&mut self) -> Result<Vec<Type>> {
+    fn result_types(&mut self) -> Result<Vec<(Type, u64)>> {
         let count = self.cursor().count("results")?;
         let last = self.cursors.len() - 1;
         let cursor = &mut self.cursors[last];
@@ -546,7 +583,7 @@ where
     }
 
     /// The name of an op: its index, and what is known of it.
-    fn op_name(&mut self) -> Result<(usize, KnownOp)> {
+    fn op_name(&mut self) -> Result<(usize, Rc<KnownOp>)> {
         let at = *self.cursor();
         let index = self.cursor().varint("the name of an op")?;
         let count = self.names.len();
@@ -555,7 +592,7 @@ where
             _ => return Err(at.error(format!("op name {index} of {count} is used"))),
         };
         if let Some(known) = &self.names[index] {
-            return Ok((index, known.clone()));
+            return Ok((index, Rc::clone(known)));
         }
         let op = self.container.ops[index];
         let dialect = self.container.dialects[op.dialect];
@@ -568,7 +605,9 @@ where
                 KnownOp::plain(current.map_or_else(|| name.into(), Name::from))
             }
         };
-        Ok((index, self.names[index].insert(known).clone()))
+        let known = Rc::new(known);
+        self.names[index] = Some(Rc::clone(&known));
+        Ok((index, known))
     }
     fn unknown_op(&self, name: &str, at: &Cursor<'_>) -> Box<Diagnostic> {
         let (major, minor) = vhlo_ops::NEWEST;

@@ -9,9 +9,7 @@ use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::DenseArray;
 use crate::mlir::bytecode::stablehlo::Fields;
 use crate::mlir::bytecode::table::Decoder;
-
-/// How partial results are put together, by number.
-const REDUCTIONS: [&str; 3] = ["sum", "max", "min"];
+use crate::mlir::text::formats::REDUCTIONS;
 
 /// An attribute.
 pub(super) fn attr(decoder: &mut Decoder<'_, '_>) -> Result<Attr> {

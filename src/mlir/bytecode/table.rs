@@ -8,6 +8,7 @@ use crate::base::Diagnostic;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::base::text::MAX_NESTING;
 use crate::mlir::attrs::Attr;
 use crate::mlir::bytecode::builtin;
 use crate::mlir::bytecode::container::Container;
@@ -22,10 +23,14 @@ use crate::mlir::text;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
 
-/// How deep attributes, types and locations may nest.
-const DEPTH: u32 = 256;
-/// How many parts an attribute, type or location may have when it is written out.
+/// How deep attributes, types and locations may nest, which is as deep as text may nest them.
+const DEPTH: u32 = MAX_NESTING as u32;
+/// How many parts an attribute, type or location may have when it is written out, beyond those that
+/// the file spells out.
 const WEIGHT: u64 = 1 << 24;
+
+/// How many bytes of a string or of elements count as one part more.
+const PART_BYTES: u64 = 16;
 
 /// How often the bytes of a file may be copied for attributes that share strings or resources.
 const COPIES: u64 = 8;
@@ -46,6 +51,26 @@ enum Slot<T> {
     Open,
     /// Its value.
     Done { value: T, depth: u32, weight: u64 },
+}
+
+impl<T: Clone> Slot<T> {
+    fn is_done(&self) -> bool {
+        matches!(self, Self::Done { .. })
+    }
+    /// The value, which was asked for at `at`.
+    fn value(&self, at: &Cursor<'_>) -> Result<T> {
+        match self {
+            Self::Done { value, .. } => Ok(value.clone()),
+            Self::New | Self::Open => Err(at.error("an attribute or type was not decoded")),
+        }
+    }
+    /// How many parts the value has when it is written out.
+    fn weight(&self) -> u64 {
+        match self {
+            Self::Done { weight, .. } => *weight,
+            Self::New | Self::Open => 0,
+        }
+    }
 }
 
 /// The attributes and types of a file.
@@ -85,38 +110,27 @@ impl<'a> Table<'a> {
     /// The attribute of an index that was read at `at`.
     pub(super) fn attr_at(&mut self, at: &Cursor<'_>, index: u64) -> Result<Attr> {
         let index = known(at, index, self.attrs.len(), "attribute")?;
-        if !matches!(self.attrs[index], Slot::Done { .. }) {
-            self.resolve(Key::Attr(index))?;
-        }
-        match &self.attrs[index] {
-            Slot::Done { value, .. } => Ok(value.clone()),
-            Slot::New | Slot::Open => Err(at.error("an attribute was not decoded")),
-        }
+        self.resolve(Key::Attr(index))?;
+        self.attrs[index].value(at)
     }
     /// How many parts a decoded attribute has when it is written out.
     pub(super) fn weight(&self, index: u64) -> u64 {
         let slot = usize::try_from(index).ok().and_then(|i| self.attrs.get(i));
-        match slot {
-            Some(Slot::Done { weight, .. }) => *weight,
-            _ => 0,
-        }
+        slot.map_or(0, Slot::weight)
     }
-    /// The type of the index that the cursor is at.
-    pub(super) fn ty(&mut self, cursor: &mut Cursor<'_>, what: &str) -> Result<Type> {
+    /// The type of the index that the cursor is at, and how many parts it has when it is written
+    /// out.
+    pub(super) fn ty(&mut self, cursor: &mut Cursor<'_>, what: &str) -> Result<(Type, u64)> {
         let at = *cursor;
         let index = cursor.varint(what)?;
         self.type_at(&at, index)
     }
-    /// The type of an index that was read at `at`.
-    pub(super) fn type_at(&mut self, at: &Cursor<'_>, index: u64) -> Result<Type> {
+    /// The type of an index that was read at `at`, and how many parts it has.
+    pub(super) fn type_at(&mut self, at: &Cursor<'_>, index: u64) -> Result<(Type, u64)> {
         let index = known(at, index, self.types.len(), "type")?;
-        if !matches!(self.types[index], Slot::Done { .. }) {
-            self.resolve(Key::Type(index))?;
-        }
-        match &self.types[index] {
-            Slot::Done { value, .. } => Ok(value.clone()),
-            Slot::New | Slot::Open => Err(at.error("a type was not decoded")),
-        }
+        self.resolve(Key::Type(index))?;
+        let slot = &self.types[index];
+        Ok((slot.value(at)?, slot.weight()))
     }
     /// The location of the index that the cursor is at.
     pub(super) fn loc(&mut self, cursor: &mut Cursor<'_>) -> Result<Loc> {
@@ -127,7 +141,11 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Decodes an entry, and all that it refers to, unless that was done.
     fn resolve(&mut self, key: Key) -> Result<()> {
+        if self.is_done(key) {
+            return Ok(());
+        }
         let mut stack = vec![key];
         while let Some(&key) = stack.last() {
             if self.is_done(key) {
@@ -155,8 +173,8 @@ impl<'a> Table<'a> {
     }
     fn is_done(&self, key: Key) -> bool {
         match key {
-            Key::Attr(index) => matches!(self.attrs[index], Slot::Done { .. }),
-            Key::Type(index) => matches!(self.types[index], Slot::Done { .. }),
+            Key::Attr(index) => self.attrs[index].is_done(),
+            Key::Type(index) => self.types[index].is_done(),
         }
     }
     fn is_open(&self, key: Key) -> bool {
@@ -212,7 +230,7 @@ impl<'a> Table<'a> {
                 "strings and resources are used too often".to_owned(),
             ));
         }
-        if depth > DEPTH || weight > WEIGHT {
+        if depth > DEPTH || weight > WEIGHT + container.size() as u64 {
             return Err(limit(
                 &start,
                 format!(
@@ -289,22 +307,24 @@ impl<'a> Decoder<'_, 'a> {
         self.attr_at(&at, index)
     }
     fn attr_at(&mut self, at: &Cursor<'a>, index: u64) -> Result<Attr> {
-        let index = known(at, index, self.table.attrs.len(), "attribute")?;
-        match &self.table.attrs[index] {
-            Slot::Done {
-                value,
-                depth,
-                weight,
-            } => {
-                self.depth = self.depth.max(*depth);
-                self.weight = self.weight.saturating_add(*weight);
-                Ok(value.clone())
-            }
-            Slot::New | Slot::Open => {
-                self.missing.push(Key::Attr(index));
-                Ok(Attr::Unit)
-            }
-        }
+        let table = self.table;
+        let index = known(at, index, table.attrs.len(), "attribute")?;
+        Ok(self.part(&table.attrs[index], Key::Attr(index), Attr::Unit))
+    }
+    /// What an entry is that this one has in it; `stand_in` when that is not decoded yet.
+    fn part<T: Clone>(&mut self, slot: &Slot<T>, key: Key, stand_in: T) -> T {
+        let Slot::Done {
+            value,
+            depth,
+            weight,
+        } = slot
+        else {
+            self.missing.push(key);
+            return stand_in;
+        };
+        self.depth = self.depth.max(*depth);
+        self.weight = self.weight.saturating_add(*weight);
+        value.clone()
     }
     /// The attribute of the next index, or nothing.
     pub(super) fn optional_attr(&mut self) -> Result<Option<Attr>> {
@@ -324,22 +344,9 @@ impl<'a> Decoder<'_, 'a> {
     pub(super) fn ty(&mut self) -> Result<Type> {
         let at = self.cursor;
         let index = self.cursor.varint("a type")?;
-        let index = known(&at, index, self.table.types.len(), "type")?;
-        match &self.table.types[index] {
-            Slot::Done {
-                value,
-                depth,
-                weight,
-            } => {
-                self.depth = self.depth.max(*depth);
-                self.weight = self.weight.saturating_add(*weight);
-                Ok(value.clone())
-            }
-            Slot::New | Slot::Open => {
-                self.missing.push(Key::Type(index));
-                Ok(Type::None)
-            }
-        }
+        let table = self.table;
+        let index = known(&at, index, table.types.len(), "type")?;
+        Ok(self.part(&table.types[index], Key::Type(index), Type::None))
     }
     /// Types behind their number.
     pub(super) fn types(&mut self) -> Result<Vec<Type>> {
@@ -384,12 +391,19 @@ impl<'a> Decoder<'_, 'a> {
         let container = self.table.container;
         let text = container.string(&mut self.cursor, "a string")?;
         self.copied += text.len() as u64;
+        self.weigh(text.len());
         Ok(text)
     }
     /// Bytes behind their number.
     pub(super) fn blob(&mut self) -> Result<&'a [u8]> {
         let size = self.cursor.varint("the size of a blob")?;
-        self.cursor.take(size, "a blob")
+        let blob = self.cursor.take(size, "a blob")?;
+        self.weigh(blob.len());
+        Ok(blob)
+    }
+    /// Counts bytes as parts.
+    fn weigh(&mut self, bytes: usize) {
+        self.weight = self.weight.saturating_add(bytes as u64 / PART_BYTES);
     }
     /// A resource's key and bytes.
     pub(super) fn resource(&mut self) -> Result<(&'a str, Option<&'a [u8]>)> {
@@ -398,7 +412,9 @@ impl<'a> Decoder<'_, 'a> {
         let resources = &self.table.container.resources;
         let index = known(&at, index, resources.len(), "resource")?;
         let resource = resources[index];
-        self.copied += resource.blob.map_or(0, <[u8]>::len) as u64;
+        let size = resource.blob.map_or(0, <[u8]>::len);
+        self.copied += size as u64;
+        self.weigh(size);
         Ok((resource.key, resource.blob))
     }
     /// An integer of `width` bits, zero above them.

@@ -13,6 +13,7 @@ use crate::base::Severity;
 use crate::mlir::Attr;
 use crate::mlir::AttrMap;
 use crate::mlir::Dense;
+use crate::mlir::MAX_REGIONS;
 use crate::mlir::Module;
 use crate::mlir::OpId;
 use crate::mlir::RegionId;
@@ -261,6 +262,34 @@ fn what_a_version_lacks_is_named() {
 }
 
 #[test]
+fn what_a_form_of_an_op_needs_is_named() {
+    let call = |attrs: &str, ty: &str| {
+        format!("stablehlo.custom_call @f(%a) {{{attrs}}} : ({ty}) -> tensor<f32>")
+    };
+    let reduce = "stablehlo.reduce(%a init: %a) across dimensions = [] : (tensor<f32>, tensor<f32>) \
+         -> tensor<f64>\nreducer(%b: tensor<f64>, %c: tensor<f64>) {\n\
+         stablehlo.return %b : tensor<f64>\n}";
+    let typed = "api_version = 4 : i32, backend_config = \"\"";
+    for (op, ty, needed) in [
+        (reduce.to_owned(), "tensor<f32>", (0, 17)),
+        (call(typed, "tensor<f32>"), "tensor<f32>", (1, 3)),
+        (
+            call("", "!stablehlo.future<tensor<f32>>"),
+            "!stablehlo.future<tensor<f32>>",
+            (1, 17),
+        ),
+    ] {
+        let text = format!("func.func @main(%a: {ty}) {{\n%0 = {op}\nreturn\n}}\n");
+        let module = text::read(&text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(write(&module, needed).is_ok(), "{text}");
+        let (major, minor) = needed;
+        let error = write(&module, (major, minor - 1)).unwrap_err();
+        let wanted = format!("needs StableHLO {major}.{minor}");
+        assert!(error.message.contains(&wanted), "{error}");
+    }
+}
+
+#[test]
 fn an_unknown_op_is_named_with_the_artifact_and_what_is_read() {
     let mut file = OLD_1_17.to_vec();
     let at = file.windows(11).position(|w| w == b"constant_v1").unwrap();
@@ -388,8 +417,13 @@ fn damaged_files_give_a_module_or_a_diagnostic() {
 }
 
 /// A file with the dialects `builtin` and `vhlo` and the op names `module` and `tuple_v1`, with
-/// these attributes (dialect, bytes), and this program. String 4 and on are `more`.
-fn file_of(more: &[String], attrs: &[(u64, Vec<u8>)], program: &[u8]) -> Vec<u8> {
+/// these attributes and types (dialect, bytes), and this program. String 4 and on are `more`.
+fn file_with(
+    more: &[String],
+    attrs: &[(u64, Vec<u8>)],
+    types: &[(u64, Vec<u8>)],
+    program: &[u8],
+) -> Vec<u8> {
     let mut out = Emitter {
         bytes: container::MAGIC.to_vec(),
     };
@@ -415,8 +449,8 @@ fn file_of(more: &[String], attrs: &[(u64, Vec<u8>)], program: &[u8]) -> Vec<u8>
     out.section(container::section::DIALECTS, &section.bytes);
     let (mut entries, mut offsets) = (Emitter::default(), Emitter::default());
     offsets.count(attrs.len());
-    offsets.count(0);
-    for (dialect, bytes) in attrs {
+    offsets.count(types.len());
+    for (dialect, bytes) in attrs.iter().chain(types) {
         offsets.varint(*dialect);
         offsets.varint(1);
         offsets.flagged(bytes.len() as u64, true);
@@ -426,6 +460,10 @@ fn file_of(more: &[String], attrs: &[(u64, Vec<u8>)], program: &[u8]) -> Vec<u8>
     out.section(container::section::ENTRIES, &entries.bytes);
     out.section(container::section::IR, program);
     out.bytes
+}
+
+fn file_of(more: &[String], attrs: &[(u64, Vec<u8>)], program: &[u8]) -> Vec<u8> {
+    file_with(more, attrs, &[], program)
 }
 
 fn file(attrs: &[(u64, Vec<u8>)], program: &[u8]) -> Vec<u8> {
@@ -482,19 +520,27 @@ fn what_is_announced_and_not_there_is_refused_before_memory_is_taken() {
 }
 
 #[test]
-fn regions_may_nest_as_deep_as_a_file_is_long() {
+fn regions_do_not_nest_without_end() {
     // Each op has one region with one block with one op.
-    let depth = 20_000;
-    let mut content = numbers(&[1, 0, 2]);
-    for level in 0..depth {
-        content.extend(numbers(&[1]));
-        content.push(if level + 1 == depth { 0 } else { 0x10 });
-        content.extend(numbers(&[0]));
-        if level + 1 < depth {
-            content.extend(numbers(&[2, 1, 0, 2]));
+    let nested = |depth: usize| {
+        let mut content = numbers(&[1, 0, 2]);
+        for level in 0..depth {
+            content.extend(numbers(&[1]));
+            content.push(if level + 1 == depth { 0 } else { 0x10 });
+            content.extend(numbers(&[0]));
+            if level + 1 < depth {
+                content.extend(numbers(&[2, 1, 0, 2]));
+            }
         }
+        module_of(&[unknown()], &content)
+    };
+    // The module has a region too.
+    let deepest = read(&nested(MAX_REGIONS)).unwrap();
+    let text = print(&deepest);
+    assert_eq!(print(&text::read(&text).unwrap()), text);
+    for depth in [MAX_REGIONS + 1, 20_000] {
+        assert!(message(&nested(depth)).contains("regions nested deeper"));
     }
-    assert_eq!(message(&module_of(&[unknown()], &content)), "a module");
 }
 
 #[test]
@@ -511,7 +557,7 @@ fn attributes_do_not_nest_without_end() {
         message(&file(&attrs, &program))
     };
     assert!(attrs(chain(100)).contains("where an op's attributes should be"));
-    assert!(attrs(chain(100_000)).contains("nests 257 deep"));
+    assert!(attrs(chain(100_000)).contains("nests 201 deep"));
     // A list of two of a list of two of a list of two.
     let double = |length: u64| -> Vec<(u64, Vec<u8>)> {
         let links = (0..length).map(|i| (1, numbers(&[1, 2, i + 1, i + 1])));
@@ -543,6 +589,42 @@ fn what_is_shared_is_not_copied_without_end() {
     let program = [numbers(&[2, 0]), vec![1], numbers(&[40_001, 0])].concat();
     let error = read(&file_of(&long, &attrs, &program)).unwrap_err();
     assert!(error.message.contains("used too often"), "{error}");
+
+    // One string of a megabyte, which 10 000 ops have: 10 GB when it is written out.
+    let long = ["x".repeat(1 << 20), "a".to_owned()];
+    let attrs = [
+        unknown(),
+        (0, numbers(&[2, 4])),
+        (0, numbers(&[2, 5])),
+        (0, numbers(&[1, 1, 2, 1])),
+    ];
+    let op = [numbers(&[1]), vec![1], numbers(&[0, 3])].concat();
+    let content = |ops: usize| [numbers(&[1, 0, (ops as u64) << 1]), op.repeat(ops)].concat();
+    let program = |ops| [numbers(&[2, 0]), vec![0x10], numbers(&[0, 3]), content(ops)].concat();
+    assert!(read(&file_of(&long, &attrs, &program(100))).is_ok());
+    let error = read(&file_of(&long, &attrs, &program(10_000))).unwrap_err();
+    assert!(error.message.contains("too large"), "{error}");
+
+    // A tuple of two tuples of two tuples: a value of a million parts, which 1000 others are too.
+    let tuples = (0..20).map(|i| (0, numbers(&[15, 2, i, i])));
+    let types: Vec<(u64, Vec<u8>)> = [(0, numbers(&[12]))].into_iter().chain(tuples).collect();
+    let values = |count: usize| {
+        let op = [numbers(&[1]), vec![2], numbers(&[0, 1, 20])].concat();
+        let content = [
+            numbers(&[1, count as u64, (count << 1) as u64]),
+            op.repeat(count),
+        ];
+        let program = [
+            numbers(&[2, 0]),
+            vec![0x10],
+            numbers(&[0, 3]),
+            content.concat(),
+        ];
+        read(&file_with(&[], &[unknown()], &types, &program.concat()))
+    };
+    assert!(values(1).is_ok());
+    let error = values(1000).unwrap_err();
+    assert!(error.message.contains("values of large types"), "{error}");
 
     // One dictionary of 1000 entries, which 20 000 ops have: 1.5 GB, from 100 KB.
     let names: Vec<String> = (0..1000).map(|i| format!("name{i}")).collect();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::Diagnostic;
 use crate::base::Id;
+use crate::base::IdMap;
 use crate::base::Result;
 use crate::base::codes;
 use crate::mlir::access::OpRef;
@@ -25,6 +26,7 @@ use crate::mlir::module::Module;
 use crate::mlir::module::OpId;
 use crate::mlir::module::RegionId;
 use crate::mlir::module::ValueId;
+use crate::mlir::types::Type;
 
 /// A version of StableHLO, without its patch number.
 pub type Version = vhlo_ops::Version;
@@ -62,6 +64,7 @@ pub fn write(module: &Module, version: Version) -> Result<Vec<u8>> {
         properties: Vec::new(),
         property_index: BTreeMap::new(),
         values: vec![None; module.values.len()],
+        blocks: IdMap::new(),
         casts: BTreeMap::new(),
         scopes: vec![0],
         frames: Vec::new(),
@@ -96,6 +99,21 @@ struct Frame {
     isolated: bool,
 }
 
+/// What stands before the regions of an op, as indices and numbers of the file.
+struct Head<'h> {
+    name: usize,
+    loc: u32,
+    /// The dictionary and the properties.
+    attrs: AttrIndices,
+    types: &'h [u32],
+    operands: &'h [u64],
+    successors: &'h [u64],
+    has_regions: bool,
+}
+
+/// The indices of a dictionary and of properties, when an op has some.
+type AttrIndices = (Option<u32>, Option<usize>);
+
 struct Writer<'m> {
     module: &'m Module,
     version: Version,
@@ -109,6 +127,8 @@ struct Writer<'m> {
     property_index: BTreeMap<Vec<u8>, usize>,
     /// The number of each value within its scope.
     values: Vec<Option<u64>>,
+    /// The number of each block within its region.
+    blocks: IdMap<BlockId, u64>,
     /// For each op of another dialect, the number of the first value that a cast before it gives.
     casts: BTreeMap<OpId, u64>,
     /// For each scope, how many values the open regions hold.
@@ -179,7 +199,8 @@ impl<'m> Writer<'m> {
             let last = self.scopes.len() - 1;
             let first = self.scopes[last];
             let mut next = first;
-            for &block in &blocks {
+            for (number, &block) in (0..).zip(&blocks) {
+                self.blocks.set(block, number);
                 let block = &module.blocks[block];
                 for arg in &block.args {
                     self.values[arg.index()] = Some(next as u64);
@@ -277,7 +298,7 @@ impl<'m> Writer<'m> {
             .encoder
             .loc(&op.get().loc)
             .map_err(|what| wrong(op, what))?;
-        let (dict, properties) = self.attrs(op, &name).map_err(|what| wrong(op, what))?;
+        let attrs = self.attrs(op, &name).map_err(|what| wrong(op, what))?;
         let types: std::result::Result<Vec<u32>, Wrong> = op
             .get()
             .results
@@ -300,38 +321,51 @@ impl<'m> Writer<'m> {
             .collect();
         let successors = successors?;
         let regions = &op.get().regions;
-        let mask = u8::from(dict.is_some())
-            | u8::from(!types.is_empty()) << 1
-            | u8::from(!operands.is_empty()) << 2
-            | u8::from(!successors.is_empty()) << 3
-            | u8::from(!regions.is_empty()) << 4
-            | u8::from(properties.is_some()) << 6;
+        self.head(&Head {
+            name: index,
+            loc,
+            attrs,
+            types: &types,
+            operands: &operands,
+            successors: &successors,
+            has_regions: !regions.is_empty(),
+        });
+        if regions.is_empty() {
+            return Ok(());
+        }
         let isolated = matches!(name, OpName::Module) || matches!(op.kind(), "func.func");
+        self.out().flagged(regions.len() as u64, isolated);
+        self.enter(regions.clone(), isolated);
+        Ok(())
+    }
+    /// What stands before the regions of an op.
+    fn head(&mut self, head: &Head<'_>) {
+        let (dict, properties) = head.attrs;
+        let mask = u8::from(dict.is_some())
+            | u8::from(!head.types.is_empty()) << 1
+            | u8::from(!head.operands.is_empty()) << 2
+            | u8::from(!head.successors.is_empty()) << 3
+            | u8::from(head.has_regions) << 4
+            | u8::from(properties.is_some()) << 6;
         let out = self.out();
-        out.count(index);
+        out.count(head.name);
         out.byte(mask);
-        out.varint(loc.into());
+        out.varint(head.loc.into());
         if let Some(dict) = dict {
             out.varint(dict.into());
         }
         if let Some(properties) = properties {
             out.count(properties);
         }
-        if !types.is_empty() {
-            out.indices(&types);
+        if !head.types.is_empty() {
+            out.indices(head.types);
         }
-        for list in [&operands, &successors] {
+        for list in [head.operands, head.successors] {
             if !list.is_empty() {
                 out.count(list.len());
                 list.iter().for_each(|index| out.varint(*index));
             }
         }
-        if regions.is_empty() {
-            return Ok(());
-        }
-        out.flagged(regions.len() as u64, isolated);
-        self.enter(regions.clone(), isolated);
-        Ok(())
     }
     /// An op of another dialect, between casts of its operands and results from VHLO's types to its
     /// own and back.
@@ -351,7 +385,7 @@ impl<'m> Writer<'m> {
         let cast = self.name(&("builtin", "unrealized_conversion_cast".to_owned()));
         let index = self.name(name);
         let loc = self.encoder.loc(&op.get().loc).map_err(fail)?;
-        let (dict, properties) = self.foreign_attrs(op).map_err(fail)?;
+        let attrs = self.foreign_attrs(op).map_err(fail)?;
         let first = self.casts.get(&op.id).copied().unwrap_or_default();
         let operands = op.get().operands.len() as u64;
         for value in &op.get().operands {
@@ -360,7 +394,7 @@ impl<'m> Writer<'m> {
                 .own_type(self.module.ty(*value))
                 .map_err(fail)?;
             let operand = self.operand(op, *value)?;
-            self.simple(cast, loc, (None, None), &[ty], &[operand]);
+            self.cast(cast, loc, ty, operand);
         }
         let results = op.get().results.iter();
         let types = results.map(|value| self.encoder.own_type(self.module.ty(*value)));
@@ -368,49 +402,35 @@ impl<'m> Writer<'m> {
             .collect::<std::result::Result<Vec<u32>, Wrong>>()
             .map_err(fail)?;
         let cast_operands: Vec<u64> = (first..first + operands).collect();
-        self.simple(index, loc, (dict, properties), &types, &cast_operands);
+        self.head(&Head {
+            name: index,
+            loc,
+            attrs,
+            types: &types,
+            operands: &cast_operands,
+            successors: &[],
+            has_regions: false,
+        });
         for (result, raw) in op.get().results.iter().zip(first + operands..) {
             let ty = self.encoder.ty(self.module.ty(*result)).map_err(fail)?;
-            self.simple(cast, loc, (None, None), &[ty], &[raw]);
+            self.cast(cast, loc, ty, raw);
         }
         Ok(())
     }
-    /// An op without regions and successors.
-    fn simple(
-        &mut self,
-        name: usize,
-        loc: u32,
-        (dict, properties): (Option<u32>, Option<usize>),
-        types: &[u32],
-        operands: &[u64],
-    ) {
-        let mask = u8::from(dict.is_some())
-            | u8::from(!types.is_empty()) << 1
-            | u8::from(!operands.is_empty()) << 2
-            | u8::from(properties.is_some()) << 6;
-        let out = self.out();
-        out.count(name);
-        out.byte(mask);
-        out.varint(loc.into());
-        if let Some(dict) = dict {
-            out.varint(dict.into());
-        }
-        if let Some(properties) = properties {
-            out.count(properties);
-        }
-        if !types.is_empty() {
-            out.indices(types);
-        }
-        if !operands.is_empty() {
-            out.count(operands.len());
-            operands.iter().for_each(|index| out.varint(*index));
-        }
+    /// A cast of a value to another type.
+    fn cast(&mut self, name: usize, loc: u32, ty: u32, operand: u64) {
+        self.head(&Head {
+            name,
+            loc,
+            attrs: (None, None),
+            types: &[ty],
+            operands: &[operand],
+            successors: &[],
+            has_regions: false,
+        });
     }
     /// The dictionary and the properties of an op of another dialect.
-    fn foreign_attrs(
-        &mut self,
-        op: OpRef<'_>,
-    ) -> std::result::Result<(Option<u32>, Option<usize>), Wrong> {
+    fn foreign_attrs(&mut self, op: OpRef<'_>) -> std::result::Result<AttrIndices, Wrong> {
         let attrs = &op.get().attrs;
         let set = match ops::set_for(op.kind(), attrs) {
             Some(set) => set,
@@ -445,7 +465,7 @@ impl<'m> Writer<'m> {
         &mut self,
         dict: &[(u32, u32)],
         properties: Emitter,
-    ) -> std::result::Result<(Option<u32>, Option<usize>), Wrong> {
+    ) -> std::result::Result<AttrIndices, Wrong> {
         let dict = match dict.is_empty() {
             true => None,
             false => Some(self.encoder.dict_of(dict)?),
@@ -532,11 +552,7 @@ impl<'m> Writer<'m> {
             })
     }
     /// The dictionary of an op's attributes, and its properties.
-    fn attrs(
-        &mut self,
-        op: OpRef<'_>,
-        name: &OpName,
-    ) -> std::result::Result<(Option<u32>, Option<usize>), Wrong> {
+    fn attrs(&mut self, op: OpRef<'_>, name: &OpName) -> std::result::Result<AttrIndices, Wrong> {
         let native = self.format >= container::PROPERTIES;
         let encoder = &mut self.encoder;
         let mut dict = Vec::new();
@@ -563,7 +579,7 @@ impl<'m> Writer<'m> {
             OpName::Foreign(_) => return self.foreign_attrs(op),
             OpName::Vhlo(row) => {
                 let attrs = downgrade::downgrade(op.kind(), row, &op.get().attrs)?;
-                self.check_call(row, &attrs)?;
+                self.check(op, row, &attrs)?;
                 let encoder = &mut self.encoder;
                 for (name, attr) in attrs.iter() {
                     let index = match (row.name, &**name) {
@@ -585,13 +601,37 @@ impl<'m> Writer<'m> {
         }
         self.attr_indices(&dict, properties)
     }
-    /// Custom calls may have a dictionary as their configuration since 1.3.
-    fn check_call(&self, row: &VhloOp, attrs: &AttrMap) -> std::result::Result<(), Wrong> {
-        let config = attrs.get("backend_config");
-        let typed = config.is_some_and(|config| config.as_dict().is_some());
+    /// What revisions of ops allow since some version only.
+    fn check(
+        &self,
+        op: OpRef<'_>,
+        row: &VhloOp,
+        attrs: &AttrMap,
+    ) -> std::result::Result<(), Wrong> {
+        let element = |value: &ValueId| self.module.ty(*value).element();
         match row.name {
-            "custom_call" if typed && self.version < (1, 3) => {
-                Err("a dictionary as `backend_config` needs StableHLO 1.3".to_owned())
+            "custom_call" => {
+                let config = attrs.get("backend_config");
+                let version = attrs.get("api_version").and_then(Attr::as_int);
+                if version == Some(4) || config.is_some_and(|config| config.as_dict().is_some()) {
+                    self.encoder.since((1, 3), "a typed FFI call")?;
+                }
+                let mut operands = op.get().operands.iter();
+                match operands.any(|value| matches!(element(value), Type::Future(_))) {
+                    true => self.encoder.since((1, 17), "a call with a future"),
+                    false => Ok(()),
+                }
+            }
+            "all_reduce" | "reduce" | "reduce_scatter" | "reduce_window" | "scatter"
+            | "select_and_scatter" => {
+                let pairs = op.get().operands.iter().zip(&op.get().results);
+                match pairs.into_iter().all(|(a, b)| element(a) == element(b)) {
+                    true => Ok(()),
+                    false => {
+                        let what = "a reduction in another type than its operands have";
+                        self.encoder.since((0, 17), what)
+                    }
+                }
             }
             _ => Ok(()),
         }
@@ -601,10 +641,14 @@ impl<'m> Writer<'m> {
             .ok_or_else(|| op.wrong("an operand is not defined in a region around the op"))
     }
     fn successor(&self, op: OpRef<'_>, block: BlockId) -> Result<u64> {
-        let blocks = self.frames.last().map_or(&[][..], |frame| &frame.blocks);
-        let index = blocks.iter().position(|other| *other == block);
-        let index = index.map(|index| index as u64);
-        index.ok_or_else(|| op.wrong("a successor is not in the region of the op"))
+        let here = op
+            .get()
+            .parent
+            .map(|holder| self.module.blocks[holder].parent);
+        match here == Some(self.module.blocks[block].parent) {
+            true => Ok(self.blocks[block]),
+            false => Err(op.wrong("a successor is not in the region of the op")),
+        }
     }
 
     /// The file.

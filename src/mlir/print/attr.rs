@@ -84,7 +84,12 @@ fn write_attrs(items: &[Attr], out: &mut String) {
                 let _ = write!(out, "{value}");
             }
             Attr::Float { bits, ty } if *ty == Type::F64 => {
+                let start = out.len();
                 write_float(*bits, FloatKind::F64, out);
+                // Bits without a type would be an integer.
+                if out[start..].starts_with("0x") {
+                    out.push_str(" : f64");
+                }
             }
             _ => write_attr(item, out),
         }
@@ -361,6 +366,7 @@ fn write_dense(dense: &Dense, out: &mut String) {
         // Integers of no bits take no bytes.
         DenseData::Bytes(bytes) if bytes.is_empty() && !dims.contains(&0) => out.push('0'),
         DenseData::Bytes(bytes) if bytes.is_empty() => {}
+        DenseData::Bytes(bytes) if is_wide(element) => write_hex(bytes, out),
         DenseData::Bytes(bytes) if dense.splat => write_number(element, bytes, out),
         DenseData::Bytes(bytes) => {
             let width = element.element_bytes().unwrap_or(1).max(1);
@@ -376,6 +382,16 @@ fn write_dense(dense: &Dense, out: &mut String) {
     }
     out.push_str("> : ");
     write_type(&dense.ty, out);
+}
+
+/// Whether an element is a number of more bits than numbers in text have here.
+fn is_wide(element: &Type) -> bool {
+    match element {
+        Type::Integer { width, .. } => *width > 128,
+        Type::Float(kind) => kind.bit_width() > 64,
+        Type::Complex(part) => is_wide(part),
+        _ => false,
+    }
 }
 
 /// Whether the bytes of such elements are what MLIR keeps.

@@ -27,8 +27,12 @@ pub(super) fn write_float(bits: u64, kind: FloatKind, out: &mut String) {
     let _ = write!(out, "0x{bits:0digits$X}");
 }
 
-/// A number of type `f64` where only a decimal number may stand.
+/// A number of type `f64` that has a point; the bits of what is no number.
 pub(super) fn write_decimal(value: f64, out: &mut String) {
+    if !value.is_finite() {
+        let _ = write!(out, "0x{:016X}", value.to_bits());
+        return;
+    }
     let short = six_digits(value);
     if short.parse() == Ok(value) {
         return out.push_str(&short);

@@ -34,13 +34,17 @@ impl Printer<'_> {
         match op.name.as_str() {
             "builtin.module" => self.pretty_module(op),
             "func.func" => self.pretty_function(op),
-            "stablehlo.constant" => self.pretty_constant(op),
+            "stablehlo.constant" | "chlo.constant" | "sdy.constant" | "arith.constant" => {
+                self.pretty_constant(op)
+            }
             "stablehlo.reduce" => self.pretty_reduce(op),
             "stablehlo.while" => self.pretty_while(op),
             name => {
                 let (dialect, kind) = name.split_once('.')?;
                 let steps = match dialect {
-                    "stablehlo" | "chlo" | "sdy" | "func" => formats::form(dialect, kind)?,
+                    "stablehlo" | "chlo" | "sdy" | "func" | "arith" => {
+                        formats::form(dialect, kind)?
+                    }
                     _ => return None,
                 };
                 let inside = self.module.parent_op(id).map(|p| &self.module.ops[p].name);
@@ -68,6 +72,7 @@ impl Printer<'_> {
                     self.space();
                     self.value(value);
                 }
+                Step::Values if operands.len() == 0 => {}
                 Step::Values => {
                     self.space();
                     let rest: Vec<ValueId> = operands.copied().collect();
@@ -87,7 +92,10 @@ impl Printer<'_> {
                 }
                 Step::Key(word) => {
                     self.space();
-                    let _ = write!(self.out, "{word} =");
+                    let _ = match op.name.starts_with("sdy.") {
+                        true => write!(self.out, "{word}="),
+                        false => write!(self.out, "{word} ="),
+                    };
                 }
                 Step::Optional(inner) => {
                     if named(inner).any(|name| op.attrs.get(name).is_some()) {
@@ -117,9 +125,10 @@ impl Printer<'_> {
         }
         Some(())
     }
-    /// A space, but after an opening bracket or another space.
+    /// A space, but after an opening bracket, another space, or a word with `=` behind it.
     fn space(&mut self) {
-        if !self.out.ends_with(['(', '[', '<', '{', ' ']) {
+        let is_tight = self.out.ends_with('=') && !self.out.ends_with(" =");
+        if !is_tight && !self.out.ends_with(['(', '[', '<', '{', ' ']) {
             self.out.push(' ');
         }
     }
@@ -181,16 +190,34 @@ impl Printer<'_> {
                 }
                 _ => None,
             },
+            Step::Flag(word, name) => match of(name) {
+                None => Some(()),
+                Some(Attr::Unit) => write!(self.out, " {word}").ok(),
+                Some(_) => None,
+            },
+            Step::Flags(kind, name) => match of(name) {
+                None => Some(()),
+                Some(Attr::Opaque(text)) => {
+                    let flags = text.strip_prefix("#arith.")?.strip_prefix(kind)?;
+                    write!(self.out, " {kind}{flags}").ok()
+                }
+                Some(_) => None,
+            },
             Step::Case(name, kind) => match of(name)? {
                 Attr::Enum(e) if e.kind == kind && op.name.starts_with(&*e.dialect) => {
                     write!(self.out, " {}", e.case).ok()
                 }
                 _ => None,
             },
-            Step::Choice(name, words, _) => {
-                let word = words.get(usize::try_from(of(name)?.as_int()?).ok()?)?;
-                write!(self.out, " {word}").ok()
-            }
+            Step::Choice(name, words, width) => match of(name)? {
+                Attr::Integer { value, ty } if *ty == Type::signless(width) => {
+                    let word = words.get(usize::try_from(*value).ok()?)?;
+                    self.space();
+                    self.out.push_str(word);
+                    Some(())
+                }
+                _ => None,
+            },
             Step::Shardy(name, kind) => {
                 let Attr::Struct(s) = of(name)? else {
                     return None;
@@ -319,16 +346,16 @@ impl Printer<'_> {
             [ty] => Some(ty.clone()),
             _ => None,
         };
+        // The type of a function would be taken for the types of operands and results.
+        let one = one.filter(|ty| !matches!(ty, Type::Function(_)));
+        let all_are = |ty: &Type| operands.iter().all(|operand| operand == ty);
         match types {
-            Types::Same
-                if one
-                    .as_ref()
-                    .is_some_and(|r| operands.iter().all(|o| o == r)) => {}
+            Types::Same if one.as_ref().is_some_and(all_are) => {}
             Types::Complex
                 if one
                     .as_ref()
                     .and_then(formats::real_of)
-                    .is_some_and(|real| operands.iter().all(|o| *o == real)) => {}
+                    .is_some_and(|real| all_are(&real)) => {}
             Types::Select if operands.len() == 3 => {
                 let [pred, a, b] = &operands[..] else {
                     return None;
@@ -361,12 +388,13 @@ impl Printer<'_> {
             Types::Arrow => {
                 self.out.push_str(" : ");
                 self.type_list(&operands)?;
-                self.out.push_str(" -> ");
-                let several = results.len() != 1;
-                self.out.push_str(if several { "(" } else { "" });
-                self.type_list(&results)?;
-                self.out.push_str(if several { ")" } else { "" });
-                return Some(());
+                return self.arrow(&results);
+            }
+            Types::Cast => {
+                self.out.push_str(" : ");
+                self.type_list(&operands)?;
+                self.out.push_str(" to ");
+                return self.type_list(&[one?]);
             }
             Types::Returned if operands.is_empty() => return Some(()),
             Types::Returned => {
@@ -377,6 +405,19 @@ impl Printer<'_> {
             Types::Gives(formats::Given::Nothing) => {
                 self.out.push_str(" : ");
                 return self.type_list(&operands);
+            }
+            Types::Gives(formats::Given::Compared) => {
+                let ty = operands.first()?;
+                (all_are(ty) && one == Some(formats::compared(ty))).then_some(())?;
+                self.out.push_str(" : ");
+                return self.type_list(&operands[..1]);
+            }
+            Types::All(count) => {
+                let ty = operands.first()?;
+                let same = results.iter().all(|result| result == ty);
+                (all_are(ty) && same && results.len() == count).then_some(())?;
+                self.out.push_str(" : ");
+                return self.type_list(&operands[..1]);
             }
             _ => return None,
         }
@@ -393,7 +434,12 @@ impl Printer<'_> {
     fn function_type(&mut self, operands: &[Type], results: &[Type]) -> Option<()> {
         self.out.push_str(" : (");
         self.type_list(operands)?;
-        self.out.push_str(") -> ");
+        self.out.push(')');
+        self.arrow(results)
+    }
+    /// ` -> c`, or ` -> (c, d)`.
+    fn arrow(&mut self, results: &[Type]) -> Option<()> {
+        self.out.push_str(" -> ");
         let several = !matches!(results, [one] if !matches!(one, Type::Function(_)));
         self.out.push_str(if several { "(" } else { "" });
         self.type_list(results)?;
@@ -434,6 +480,7 @@ impl Printer<'_> {
         };
         let entry = self.module.regions[region].blocks.first().copied();
         let args = entry.map(|block| self.module.blocks[block].args.clone());
+        let arg_locs = entry.map_or(&[][..], |block| &self.module.blocks[block].arg_locs);
         if args
             .as_ref()
             .is_some_and(|args| self.types_of(args) != ty.inputs)
@@ -451,15 +498,23 @@ impl Printer<'_> {
                 let _ = write!(self.out, "%arg{i}: ");
             }
             self.signature_type(input, arg_attrs.get(i).copied());
+            if let Some(loc) = arg_locs.get(i) {
+                self.location(loc);
+            }
         }
         self.out.push(')');
-        if !ty.results.is_empty() {
-            self.out.push_str(" -> (");
-            for (i, result) in ty.results.iter().enumerate() {
-                self.out.push_str(if i > 0 { ", " } else { "" });
-                self.signature_type(result, res_attrs.get(i).copied());
+        let has_attrs = res_attrs.iter().any(|attrs| !attrs.is_empty());
+        match &ty.results[..] {
+            [] => {}
+            results if !has_attrs => self.arrow(results)?,
+            results => {
+                self.out.push_str(" -> (");
+                for (i, result) in results.iter().enumerate() {
+                    self.out.push_str(if i > 0 { ", " } else { "" });
+                    self.signature_type(result, res_attrs.get(i).copied());
+                }
+                self.out.push(')');
             }
-            self.out.push(')');
         }
         let names = [
             "sym_visibility",
@@ -492,10 +547,12 @@ impl Printer<'_> {
         let ty = match value {
             Attr::Dense(dense) => &dense.ty,
             Attr::MissingResource { ty, .. } => ty,
+            Attr::Integer { ty, .. } | Attr::Float { ty, .. } if op.name == "arith.constant" => ty,
+            Attr::Bool(_) if op.name == "arith.constant" => &Type::I1,
             _ => return None,
         };
         (ty == self.module.ty(*result)).then_some(())?;
-        self.out.push_str("stablehlo.constant");
+        self.out.push_str(&op.name);
         self.other_attrs(op, &["value"], "");
         self.out.push(' ');
         attr::write_attr(value, &mut self.out);
@@ -534,12 +591,9 @@ impl Printer<'_> {
         self.line();
         self.out.push_str(" reducer");
         for i in 0..half {
-            for (arg, before) in [(args[i], "("), (args[half + i], ", ")] {
-                let number = self.next_arg;
-                self.next_arg += 1;
-                self.numbers.set(arg, number);
-                let _ = write!(self.out, "{before}%arg{number}: ");
-                super::write_type(self.module.ty(arg), &mut self.out);
+            for (at, before) in [(i, "("), (half + i, ", ")] {
+                self.out.push_str(before);
+                self.block_arg(args[at], self.module.blocks[block].arg_locs.get(at));
             }
             self.out.push_str(") ");
         }
@@ -547,7 +601,8 @@ impl Printer<'_> {
         self.region(region, false, false);
         Some(())
     }
-    /// The one op of two scalars that a reducer is, when it is no more.
+    /// The one op of two scalars that a reducer is, when it is no more. Where locations are printed,
+    /// all parts must have the one of the reduction.
     fn applied(&self, op: &Op, block: BlockId) -> Option<String> {
         let block = &self.module.blocks[block];
         let [inner, end] = block.ops[..] else {
@@ -571,6 +626,8 @@ impl Printer<'_> {
             && end.attrs.is_empty()
             && end.operands == inner.results
             && values.clone().all(|v| *self.module.ty(*v) == scalar);
+        let mut locs = block.arg_locs.iter().chain([&inner.loc, &end.loc]);
+        let plain = plain && (self.locations.is_none() || locs.all(|loc| *loc == op.loc));
         plain.then(|| inner.name.to_string())
     }
     fn pretty_while(&mut self, op: &Op) -> Option<()> {
@@ -648,6 +705,8 @@ fn named(steps: &[Step]) -> impl Iterator<Item = &'static str> {
             | Step::SymbolName(name)
             | Step::Symbol(name)
             | Step::Case(name, _)
+            | Step::Flag(_, name)
+            | Step::Flags(_, name)
             | Step::Choice(name, ..)
             | Step::Shardy(name, _) => vec![name],
             Step::Slice => vec!["start_indices", "limit_indices", "strides"],

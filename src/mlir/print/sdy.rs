@@ -9,16 +9,12 @@ use crate::mlir::text::scan::quote;
 
 /// Writes an attribute of Shardy with its name.
 pub(super) fn write(s: &StructAttr, out: &mut String) {
-    let bare = matches!(
-        &*s.kind,
-        "manual_axes" | "axis_ref_list" | "list_of_axis_ref_lists"
-    );
-    let _ = match bare {
-        true => write!(out, "#sdy<{}", s.kind),
-        false => write!(out, "#sdy.{}", s.kind),
+    let mut body = String::new();
+    write_body(s, &mut body);
+    let _ = match body.starts_with('<') {
+        true => write!(out, "#sdy.{}{body}", s.kind),
+        false => write!(out, "#sdy<{}{body}>", s.kind),
     };
-    write_body(s, out);
-    out.push_str(if bare { ">" } else { "" });
 }
 
 /// What stands after the kind.
@@ -40,9 +36,24 @@ pub(super) fn write_body(s: &StructAttr, out: &mut String) {
         "axis_ref" => {
             name(s, out);
             if let Some(Attr::Struct(sub)) = s.field("sub_axis_info") {
-                let (pre, size) = (sub.int("pre_size"), sub.int("size"));
-                let _ = write!(out, ":({}){}", pre.unwrap_or(0), size.unwrap_or(0));
+                out.push(':');
+                write_body(sub, out);
             }
+        }
+        "sub_axis_info" => {
+            let (pre, size) = (s.int("pre_size"), s.int("size"));
+            let _ = write!(out, "({}){}", pre.unwrap_or(0), size.unwrap_or(0));
+        }
+        "all_to_all_param" => {
+            out.push('{');
+            list(s, "axes", out);
+            let (from, to) = (s.int("src_dim"), s.int("tgt_dim"));
+            let _ = write!(out, "}}: {}->{}", from.unwrap_or(0), to.unwrap_or(0));
+        }
+        "all_to_all_param_list" => {
+            out.push('[');
+            list(s, "value", out);
+            out.push(']');
         }
         "dimension_sharding" => {
             out.push('{');

@@ -103,12 +103,8 @@ fn shaped(word: &str, tensor: &TensorType, out: &mut String) {
 fn write_quantized(ty: &QuantizedType, out: &mut String) {
     let sign = if ty.storage_signed { "i" } else { "u" };
     let _ = write!(out, "!quant.uniform<{sign}{}", ty.storage_width);
-    let width = ty.storage_width.clamp(1, 63);
-    let range = match ty.storage_signed {
-        true => (-(1i64 << (width - 1)), (1i64 << (width - 1)) - 1),
-        false => (0, (1i64 << width.min(62)) - 1),
-    };
-    if range != (ty.storage_min, ty.storage_max) {
+    let range = QuantizedType::storage_range(ty.storage_width, ty.storage_signed);
+    if range != Some((ty.storage_min, ty.storage_max)) {
         let _ = write!(out, "<{}:{}>", ty.storage_min, ty.storage_max);
     }
     let _ = write!(out, ":{}", ty.expressed.name());

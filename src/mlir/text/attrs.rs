@@ -8,6 +8,7 @@ use crate::mlir::attrs::DenseArray;
 use crate::mlir::attrs::SymbolRef;
 use crate::mlir::text::Reader;
 use crate::mlir::types::FloatKind;
+use crate::mlir::types::Name;
 use crate::mlir::types::Type;
 
 impl Reader<'_> {
@@ -104,12 +105,11 @@ impl Reader<'_> {
     /// As [`Self::attr_dict`], into a map that may have attributes.
     pub(super) fn attr_dict_into(&mut self, map: &mut AttrMap) -> Result<()> {
         self.scan.expect("{")?;
-        let mut first = true;
+        let mut entries: Vec<(Name, Attr, usize)> = Vec::new();
         while !self.scan.eat("}") {
-            if !first {
+            if !entries.is_empty() {
                 self.scan.expect(",")?;
             }
-            first = false;
             let next = self.scan.peek();
             let start = self.scan.pos();
             let name = match next {
@@ -123,10 +123,17 @@ impl Reader<'_> {
                 true => self.attr()?,
                 false => Attr::Unit,
             };
-            if map.insert(name, attr).is_some() {
-                return Err(self.scan.error_at(start, "an attribute that stands twice"));
-            }
+            entries.push((name, attr, start));
         }
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut pairs = entries.windows(2);
+        let twice = pairs.find(|pair| pair[0].0 == pair[1].0);
+        let again = || entries.iter().find(|entry| map.get(&entry.0).is_some());
+        if let Some((_, _, start)) = twice.map(|pair| &pair[1]).or_else(again) {
+            let message = "an attribute that stands twice";
+            return Err(self.scan.error_at(*start, message));
+        }
+        map.extend(entries.into_iter().map(|(name, attr, _)| (name, attr)));
         Ok(())
     }
     /// `@name` or `@table::@name`.
@@ -176,16 +183,16 @@ impl Reader<'_> {
             let message = format!("`{text}` is no number of type {}", kind.name());
             self.scan.error_at(pos, message)
         };
+        let width = kind.bit_width();
+        if let (Some(digits), 0..=64) = (text.strip_prefix("0x"), width) {
+            let bits = u64::from_str_radix(digits, 16).map_err(|_| wrong())?;
+            let fits = !negative && (width == 64 || bits < 1 << width);
+            return if fits { Ok(bits) } else { Err(wrong()) };
+        }
         let Some(primitive) = kind.primitive() else {
             let message = format!("numbers of type {} are not read", kind.name());
             return Err(self.unknown(pos, message));
         };
-        if let Some(digits) = text.strip_prefix("0x") {
-            let bits = u64::from_str_radix(digits, 16).map_err(|_| wrong())?;
-            let width = kind.bit_width();
-            let fits = !negative && (width == 64 || bits < 1 << width);
-            return if fits { Ok(bits) } else { Err(wrong()) };
-        }
         let value: f64 = text.parse().map_err(|_| wrong())?;
         let value = if negative { -value } else { value };
         Ok(number::float_from_f64(primitive, value))

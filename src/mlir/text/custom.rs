@@ -91,6 +91,10 @@ impl<'a> Reader<'a> {
                 let here = match steps.first() {
                     Some(Step::Text(text)) => self.scan.sees(text),
                     Some(Step::Key(word)) => self.scan.peek_keyword() == Some(word),
+                    Some(Step::Choice(_, words, _)) => {
+                        let next = self.scan.peek_keyword();
+                        next.is_some_and(|next| words.contains(&next))
+                    }
                     _ => false,
                 };
                 if here {
@@ -173,6 +177,8 @@ impl<'a> Reader<'a> {
                 let symbol = self.symbol_ref()?;
                 draft.set(name, Attr::Symbol(symbol));
             }
+            Step::Flag(word, name) => self.flag_step(word, name, draft),
+            Step::Flags(word, name) => self.flags_step(word, name, draft)?,
             Step::Case(name, kind) => {
                 let attr = match self.scan.sees("#") {
                     true => self.hash_attr()?,
@@ -199,11 +205,34 @@ impl<'a> Reader<'a> {
                     Sdy::ManualAxes => self.sdy_manual_axes()?,
                     Sdy::AxisList => self.sdy_axis_list()?,
                     Sdy::AxisLists => self.sdy_axis_lists()?,
+                    Sdy::AllToAll => self.sdy_all_to_all()?,
                 };
                 draft.set(name, attr);
             }
             _ => {}
         }
+        Ok(())
+    }
+    /// A word, optional.
+    fn flag_step(&mut self, word: &str, name: &str, draft: &mut Draft) {
+        if self.scan.eat_keyword(word) {
+            draft.set(name, Attr::Unit);
+        }
+    }
+    /// `overflow<nsw, nuw>`, optional.
+    fn flags_step(&mut self, kind: &str, name: &str, draft: &mut Draft) -> Result<()> {
+        if !self.scan.eat_keyword(kind) {
+            return Ok(());
+        }
+        self.scan.expect("<")?;
+        let mut flags = vec![self.case()?];
+        while self.scan.eat(",") {
+            flags.push(self.case()?);
+        }
+        self.scan.expect(">")?;
+        // As MLIR prints them in the generic form.
+        let flags = flags.join(if kind == "fastmath" { "," } else { ", " });
+        draft.set(name, Attr::Opaque(format!("#arith.{kind}<{flags}>").into()));
         Ok(())
     }
     /// One of some words, as its number.
@@ -458,6 +487,13 @@ impl<'a> Reader<'a> {
                 self.check_types(&draft.operands, &parts)?;
                 draft.result_types = vec![ty];
             }
+            Types::All(results) => {
+                let ty = self.ty()?;
+                for used in &draft.operands {
+                    self.check_type(*used, &ty)?;
+                }
+                draft.result_types = vec![ty; results];
+            }
             Types::Barrier | Types::Gives(_) => {}
         }
         Ok(())
@@ -505,7 +541,7 @@ impl<'a> Reader<'a> {
     fn given_types(&mut self, given: Given, draft: &mut Draft) -> Result<()> {
         if self.scan.eat(":") {
             let list = self.type_list()?;
-            let same = matches!(given, Given::Bool) && list.len() == 1;
+            let same = matches!(given, Given::Bool | Given::Compared) && list.len() == 1;
             match &list[..] {
                 [ty] if same => {
                     for used in &draft.operands {
@@ -519,6 +555,12 @@ impl<'a> Reader<'a> {
             Given::Nothing => Vec::new(),
             Given::Witness => vec![Type::Witness],
             Given::Bool => vec![Type::I1],
+            Given::Compared => {
+                let operand = draft.operands.first();
+                vec![operand.map_or(Type::I1, |used| {
+                    formats::compared(self.module.ty(used.value))
+                })]
+            }
             Given::Index => vec![Type::Index],
         };
         Ok(())

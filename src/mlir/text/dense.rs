@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use crate::base::Result;
 use crate::base::codes;
-use crate::literal::number;
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::Dense;
-use crate::mlir::attrs::DenseData;
 use crate::mlir::text::Reader;
 use crate::mlir::text::attrs::parse_integer;
 use crate::mlir::text::scan::hex_bytes;
@@ -81,7 +79,7 @@ impl<'a> Reader<'a> {
             };
         }
         let Some(width) = element.element_bytes() else {
-            return self.strings(ty, count);
+            return self.strings(ty);
         };
         if next == b'"' {
             let start = self.scan.pos();
@@ -233,22 +231,15 @@ impl<'a> Reader<'a> {
             let message = format!("{given} bytes of elements where the type has {wanted}");
             return Err(self.scan.error_at(pos, message));
         }
-        normalize(&element, &mut data);
-        Ok(Dense::new(ty, data))
+        Ok(Dense::from_raw(ty, &data))
     }
     /// Strings, one or a list of lists.
-    fn strings(&mut self, ty: Type, count: u64) -> Result<Dense> {
+    fn strings(&mut self, ty: Type) -> Result<Dense> {
         let splat = self.scan.peek() == b'"';
         let mut strings: Vec<Arc<[u8]>> = Vec::new();
         let dims = self.dims_of(&ty);
         self.string_list(if splat { &[] } else { &dims }, &mut strings)?;
-        if count == 0 {
-            strings.clear();
-        }
-        let splat = !strings.is_empty() && strings.iter().all(|s| *s == strings[0]);
-        strings.truncate(if splat { 1 } else { strings.len() });
-        let data = DenseData::Strings(strings.into());
-        Ok(Dense { ty, splat, data })
+        Ok(Dense::strings(ty, strings))
     }
     fn string_list(&mut self, dims: &[u64], out: &mut Vec<Arc<[u8]>>) -> Result<()> {
         let Some((&size, inner)) = dims.split_first() else {
@@ -285,6 +276,8 @@ impl<'a> Reader<'a> {
             return Ok(Attr::MissingResource { key, ty });
         };
         let digits = blob.strip_prefix("0x").unwrap_or(blob);
+        // Each use has bytes of its own.
+        self.count_parts(digits.len() as u64 / 2)?;
         let bytes = self.hex_bytes(digits, start)?;
         // The first four bytes are the alignment of the rest.
         let data = bytes.get(4..).unwrap_or_default().to_vec();
@@ -335,28 +328,5 @@ impl<'a> Reader<'a> {
             self.resources.insert(key, blob);
         }
         Ok(())
-    }
-}
-
-/// Makes each byte of booleans 0 or 1, and of sub-byte numbers what [`crate::literal`] has.
-fn normalize(element: &Type, data: &mut [u8]) {
-    match element {
-        Type::Integer { width: 1, .. } if *element == Type::I1 => {
-            data.iter_mut().for_each(|b| *b = u8::from(*b != 0));
-        }
-        Type::Integer { width: 1..=7, .. } => {
-            for byte in data {
-                let value = match element.primitive() {
-                    Some(primitive) => number::wrap(primitive, i128::from(*byte)),
-                    None => i128::from(*byte),
-                };
-                *byte = value as u8;
-            }
-        }
-        Type::Float(kind) if kind.bit_width() < 8 => {
-            let mask = (1u8 << kind.bit_width()) - 1;
-            data.iter_mut().for_each(|b| *b &= mask);
-        }
-        _ => {}
     }
 }

@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         let name = self.scan.suffix()?;
         let (dialect, kind) = match name.split_once('.') {
             Some(parts) => parts,
-            None if self.scan.byte(0) != b'<' => return self.alias(name, start),
+            None if self.scan.byte(0) != b'<' => return self.alias(b'#', name, start),
             None => (name, ""),
         };
         match dialect {
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
             }
             Field::Float => {
                 let bits = self.float64()?.to_bits();
-                (bits != 0).then_some(Attr::Float {
+                (bits << 1 != 0).then_some(Attr::Float {
                     bits,
                     ty: Type::F64,
                 })
@@ -339,7 +339,10 @@ impl<'a> Reader<'a> {
                 let pre_size = self.scan.integer()?;
                 self.scan.expect(")")?;
                 let size = self.scan.integer()?;
-                Some(sub_axis(dialect, pre_size, size))
+                let parts = [("pre_size", pre_size), ("size", size)].into_iter();
+                let parts = parts.filter(|part| part.1 != 0);
+                let parts = parts.map(|(name, value)| (name.into(), Attr::i64(value)));
+                Some(Attr::structure(dialect, "sub_axis_info", parts.collect()))
             }
             Field::Axes => {
                 self.scan.expect("[")?;
@@ -435,13 +438,4 @@ impl<'a> Reader<'a> {
         let fields = fields.filter_map(|(name, attr)| Some((Name::from(*name), attr?)));
         Ok(Attr::structure("stablehlo", "conv", fields.collect()))
     }
-}
-
-/// The part of an axis between two factors.
-pub(super) fn sub_axis(dialect: &str, pre_size: i64, size: i64) -> Attr {
-    let fields = vec![
-        ("pre_size".into(), Attr::i64(pre_size)),
-        ("size".into(), Attr::i64(size)),
-    ];
-    Attr::structure(dialect, "sub_axis_info", fields)
 }

@@ -3,6 +3,8 @@
 mod others;
 mod stablehlo;
 
+pub(in crate::mlir) use others::REDUCTIONS;
+
 use std::sync::Arc;
 
 use crate::mlir::types::TensorType;
@@ -23,6 +25,11 @@ pub(in crate::mlir) enum Step {
     Key(&'static str),
     /// These steps, when the first one comes next.
     Optional(&'static [Step]),
+    /// A word, when a unit attribute is there.
+    Flag(&'static str, &'static str),
+    /// A word and `<a, b>`, when an attribute of `arith` of that kind is there: word and kind, and
+    /// the attribute's name.
+    Flags(&'static str, &'static str),
     /// An integer attribute of that many bits.
     Int(&'static str, u32),
     /// `[0, 1]`, an attribute `array<i64: 0, 1>`.
@@ -74,6 +81,7 @@ pub(in crate::mlir) enum Sdy {
     ManualAxes,
     AxisList,
     AxisLists,
+    AllToAll,
 }
 
 /// How types are given, after `:`.
@@ -103,6 +111,8 @@ pub(in crate::mlir) enum Types {
     Returned,
     /// The types of the operands, and a result of this kind.
     Gives(Given),
+    /// One type that all operands and all of so many results have.
+    All(usize),
     /// The type of the aggregate whose element is taken; indices are of type `index`.
     Element,
     /// The type of the aggregate whose size is taken.
@@ -120,6 +130,8 @@ pub(in crate::mlir) enum Given {
     Witness,
     /// `i1`.
     Bool,
+    /// `i1`, or a tensor of those with the sizes of the operands.
+    Compared,
     /// `index`.
     Index,
 }
@@ -144,6 +156,7 @@ pub(super) const ARROW2: &[Step] = &[
 ];
 pub(super) const CAST: &[Step] = &[Step::Value, Step::Dict, Step::Typed(Types::Cast)];
 pub(super) const RETURN: &[Step] = &[Step::Values, Step::Dict, Step::Typed(Types::Returned)];
+pub(super) const DICT_RETURN: &[Step] = &[Step::Dict, Step::Values, Step::Typed(Types::Returned)];
 
 /// The form of an op, when it has one made of steps.
 pub(in crate::mlir) fn form(dialect: &str, op: &str) -> Option<&'static [Step]> {
@@ -180,6 +193,22 @@ pub(in crate::mlir) fn real_of(ty: &Type) -> Option<Type> {
         element: (**part).clone(),
         encoding: tensor.encoding.clone(),
     })))
+}
+
+/// The type of a comparison of values of that type: `i1`, or as many of those.
+pub(in crate::mlir) fn compared(ty: &Type) -> Type {
+    let of = |tensor: &TensorType| {
+        Arc::new(TensorType {
+            element: Type::I1,
+            ..tensor.clone()
+        })
+    };
+    match ty {
+        Type::Tensor(tensor) => Type::Tensor(of(tensor)),
+        Type::Vector(vector) => Type::Vector(of(vector)),
+        Type::UnrankedTensor(_) => Type::UnrankedTensor(Arc::new(Type::I1)),
+        _ => Type::I1,
+    }
 }
 
 #[cfg(test)]

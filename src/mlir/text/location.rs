@@ -14,7 +14,7 @@ impl Reader<'_> {
     pub(super) fn location(&mut self) -> Result<Loc> {
         self.scan.expect_keyword("loc")?;
         self.scan.expect("(")?;
-        let loc = self.nested(|r| r.location_inside())?;
+        let loc = self.location_inside()?;
         self.scan.expect(")")?;
         Ok(loc)
     }
@@ -24,6 +24,13 @@ impl Reader<'_> {
             return Ok(None);
         }
         self.location().map(Some)
+    }
+    /// A location inside another one. An alias is as deep as what it stands for.
+    fn location_part(&mut self) -> Result<Loc> {
+        match self.scan.sees("#") {
+            true => self.location_inside(),
+            false => self.nested(Self::location_inside),
+        }
     }
     /// What stands between the parentheses of `loc`, or inside another location.
     fn location_inside(&mut self) -> Result<Loc> {
@@ -41,9 +48,9 @@ impl Reader<'_> {
             Some("callsite") => {
                 self.scan.eat_keyword("callsite");
                 self.scan.expect("(")?;
-                let callee = self.nested(|r| r.location_inside())?;
+                let callee = self.location_part()?;
                 self.scan.expect_keyword("at")?;
-                let caller = self.nested(|r| r.location_inside())?;
+                let caller = self.location_part()?;
                 self.scan.expect(")")?;
                 Ok(Arc::new(SourceLoc::CallSite { callee, caller }))
             }
@@ -51,7 +58,7 @@ impl Reader<'_> {
                 self.scan.eat_keyword("fused");
                 self.fused_location()
             }
-            Some("loc") => self.location(),
+            Some("loc") => self.nested(Self::location),
             _ => Err(self.scan.unexpected("a location")),
         }
     }
@@ -78,7 +85,7 @@ impl Reader<'_> {
             if !parts.is_empty() {
                 self.scan.expect(",")?;
             }
-            parts.push(self.nested(|r| r.location_inside())?);
+            parts.push(self.location_part()?);
         }
         Ok(Arc::new(SourceLoc::Fused { parts, metadata }))
     }
@@ -90,7 +97,7 @@ impl Reader<'_> {
         }
         let mut child = Arc::clone(&self.unknown);
         if self.scan.eat("(") {
-            child = self.nested(|r| r.location_inside())?;
+            child = self.location_part()?;
             self.scan.expect(")")?;
         }
         Ok(Arc::new(SourceLoc::Name { name, child }))

@@ -43,12 +43,11 @@ use crate::mlir::text::scan::Scanner;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
 
-/// How deep regions may stand inside each other.
-const MAX_REGIONS: usize = 64;
-
 /// Parts that all attributes, types and locations may have together when aliases are expanded,
 /// beyond those that the text spells out.
 const MAX_SHARED_PARTS: u64 = 1 << 26;
+/// How many bytes of text count as one part more.
+const PART_BYTES: u64 = 16;
 
 /// Reads a module.
 ///
@@ -89,10 +88,8 @@ struct Reader<'a> {
     module: Module,
     names: Cache<'a, Name>,
     types: Cache<'a, Type>,
-    /// Aliases of attributes and locations, by name without `#`.
-    aliases: BTreeMap<&'a str, Alias<Attr>>,
-    /// Aliases of types, by name without `!`.
-    type_aliases: BTreeMap<&'a str, Alias<Type>>,
+    /// Aliases of attributes and locations, by `#` and name, and of types, by `!` and name.
+    aliases: BTreeMap<(u8, &'a str), Alias>,
     /// Blobs of the resource section, in hexadecimal.
     resources: BTreeMap<String, &'a str>,
     scope: Scope<'a>,
@@ -112,7 +109,7 @@ struct Reader<'a> {
 }
 
 /// What an alias stands for.
-enum Alias<T> {
+enum Alias {
     /// Not read yet; where its definition starts.
     At(usize),
     /// Being read.
@@ -120,7 +117,7 @@ enum Alias<T> {
     /// Read.
     Known {
         /// What it is.
-        value: T,
+        value: Attr,
         /// How many levels it has.
         depth: usize,
         /// How many parts it has.
@@ -250,7 +247,6 @@ impl<'a> Reader<'a> {
             names: Cache::new(),
             types: Cache::new(),
             aliases: BTreeMap::new(),
-            type_aliases: BTreeMap::new(),
             resources: BTreeMap::new(),
             scope: Scope::default(),
             labels: Vec::new(),
@@ -344,19 +340,17 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let place = self.scan.pos();
-        let twice = match sign {
-            b'#' => self.aliases.insert(name, Alias::At(place)).is_some(),
-            _ => self.type_aliases.insert(name, Alias::At(place)).is_some(),
-        };
-        if twice {
+        let before = self.aliases.insert((sign, name), Alias::At(place));
+        if before.is_some() {
             let message = format!("alias `{name}` is defined twice");
             return Err(self.scan.diagnostic(codes::TEXT_NAME, at, message));
         }
         Ok(())
     }
-    /// What the alias `#name` stands for.
-    fn alias(&mut self, name: &'a str, pos: usize) -> Result<Attr> {
-        let at = match self.aliases.get(name) {
+    /// What the alias stands for whose name stands behind `#` or `!`.
+    fn alias(&mut self, sign: u8, name: &'a str, pos: usize) -> Result<Attr> {
+        let key = (sign, name);
+        let at = match self.aliases.get(&key) {
             Some(Alias::Known {
                 value,
                 depth,
@@ -371,54 +365,32 @@ impl<'a> Reader<'a> {
             Some(Alias::Open) => return Err(self.bad_alias(name, pos, "stands for itself")),
             None => return Err(self.bad_alias(name, pos, "is not defined")),
         };
-        self.aliases.insert(name, Alias::Open);
+        self.aliases.insert(key, Alias::Open);
         let (value, depth, parts) = self.aside(at, |r| r.attr())?;
-        let known = value.clone();
-        self.aliases.insert(
-            name,
-            Alias::Known {
-                value,
-                depth,
-                parts,
-            },
-        );
-        Ok(known)
+        let known = Alias::Known {
+            value: value.clone(),
+            depth,
+            parts,
+        };
+        self.aliases.insert(key, known);
+        Ok(value)
     }
     /// What the alias `!name` stands for.
     fn type_alias(&mut self, name: &'a str, pos: usize) -> Result<Type> {
-        let at = match self.type_aliases.get(name) {
-            Some(Alias::Known {
-                value,
-                depth,
-                parts,
-            }) => {
-                let (value, depth, parts) = (value.clone(), *depth, *parts);
-                self.deeper(depth)?;
-                self.count_parts(parts)?;
-                return Ok(value);
+        match self.alias(b'!', name, pos)? {
+            Attr::Type(ty) => Ok(ty),
+            other => {
+                let what = format!("stands for {} where a type should be", other.what());
+                Err(self.bad_alias(name, pos, &what))
             }
-            Some(Alias::At(at)) => *at,
-            Some(Alias::Open) => return Err(self.bad_alias(name, pos, "stands for itself")),
-            None => return Err(self.bad_alias(name, pos, "is not defined")),
-        };
-        self.type_aliases.insert(name, Alias::Open);
-        let (value, depth, parts) = self.aside(at, |r| r.nested(|r| r.ty()))?;
-        let known = value.clone();
-        self.type_aliases.insert(
-            name,
-            Alias::Known {
-                value,
-                depth,
-                parts,
-            },
-        );
-        Ok(known)
+        }
     }
     fn bad_alias(&self, name: &str, pos: usize, what: &str) -> Box<Diagnostic> {
         let message = format!("alias `{name}` {what}");
         self.scan.diagnostic(codes::TEXT_NAME, pos, message)
     }
-    /// Reads something at another place, and finds how many levels and parts it has.
+    /// Reads something at another place, and finds how many levels and parts it has. Text is a part
+    /// too, so that what aliases stand for may be written out.
     fn aside<T>(
         &mut self,
         at: usize,
@@ -430,8 +402,9 @@ impl<'a> Reader<'a> {
         let value = self.nested(read)?;
         let depth = self.deepest - self.depth;
         self.deepest = self.deepest.max(outside);
+        let length = self.scan.pos().saturating_sub(at) as u64;
         self.scan.set_pos(back);
-        Ok((value, depth, self.parts - parts))
+        Ok((value, depth, self.parts - parts + length / PART_BYTES))
     }
 }
 

@@ -97,13 +97,11 @@ impl<'a> Reader<'a> {
         self.scan.set_pos(start + 1);
         let name = self.scan.suffix()?;
         self.scan.expect("=")?;
-        if sign == b'#' {
-            self.alias(name, start)?;
-            self.attr()?;
-        } else {
-            self.type_alias(name, start)?;
-            self.ty()?;
+        match sign {
+            b'#' => _ = self.alias(sign, name, start)?,
+            _ => _ = self.type_alias(name, start)?,
         }
+        self.attr()?;
         Ok(())
     }
     /// Moves past the section of resources, which was read before.

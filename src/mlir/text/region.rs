@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use crate::base::Id;
 use crate::base::Result;
 use crate::base::codes;
+use crate::mlir::MAX_REGIONS;
 use crate::mlir::location::Loc;
 use crate::mlir::module::BlockId;
 use crate::mlir::module::RegionId;
 use crate::mlir::module::ValueId;
 use crate::mlir::text::Definition;
 use crate::mlir::text::Label;
-use crate::mlir::text::MAX_REGIONS;
 use crate::mlir::text::Reader;
 use crate::mlir::types::Type;
 

@@ -3,7 +3,7 @@
 use crate::base::Result;
 use crate::mlir::attrs::Attr;
 use crate::mlir::text::Reader;
-use crate::mlir::text::dialects::sub_axis;
+use crate::mlir::text::formats::REDUCTIONS;
 use crate::mlir::types::Name;
 
 impl<'a> Reader<'a> {
@@ -24,6 +24,12 @@ impl<'a> Reader<'a> {
             "manual_axes" => self.sdy_manual_axes()?,
             "axis_ref_list" => self.sdy_axis_list()?,
             "list_of_axis_ref_lists" => self.sdy_axis_lists()?,
+            "all_to_all_param_list" => self.sdy_all_to_all()?,
+            "all_to_all_param" => self.sdy_all_to_all_param()?,
+            "axis_ref" => self.sdy_axis()?,
+            "dimension_sharding" => self.sdy_dimension()?,
+            "mesh_axis" => self.sdy_mesh_axis()?,
+            "sub_axis_info" => self.sdy_sub_axis()?,
             _ => {
                 self.scan.set_pos(back);
                 return Ok(None);
@@ -55,35 +61,43 @@ impl<'a> Reader<'a> {
     /// `<["x"=2, "y"=4], device_ids=[3, 2, 1, 0]>`.
     pub(super) fn sdy_mesh(&mut self) -> Result<Attr> {
         self.scan.expect("<")?;
-        let axes = self.sdy_items("[", "]", |r| {
-            let name = Attr::String(r.scan.string()?.into());
-            r.scan.expect("=")?;
-            let size = Attr::i64(r.scan.integer()?);
-            let fields = vec![("name".into(), name), ("size".into(), size)];
-            Ok(Attr::structure("sdy", "mesh_axis", fields))
-        })?;
+        let axes = self.sdy_items("[", "]", Self::sdy_mesh_axis)?;
         let mut fields = Vec::new();
         push_list(&mut fields, "axes", axes);
         if self.scan.eat(",") {
             self.scan.expect_keyword("device_ids")?;
             self.scan.expect("=")?;
             let ids = self.ints()?;
-            fields.push(("device_ids".into(), Attr::i64_array(&ids)));
+            if !ids.is_empty() {
+                fields.push(("device_ids".into(), Attr::i64_array(&ids)));
+            }
         }
         self.scan.expect(">")?;
         Ok(Attr::structure("sdy", "mesh", fields))
+    }
+    /// `"x"=2`.
+    fn sdy_mesh_axis(&mut self) -> Result<Attr> {
+        let mut fields = vec![("name".into(), Attr::String(self.scan.string()?.into()))];
+        self.scan.expect("=")?;
+        push_int(&mut fields, "size", self.scan.integer()?);
+        Ok(Attr::structure("sdy", "mesh_axis", fields))
     }
     /// `"x"` or `"x":(1)2`.
     fn sdy_axis(&mut self) -> Result<Attr> {
         let mut fields = vec![("name".into(), Attr::String(self.scan.string()?.into()))];
         if self.scan.eat(":") {
-            self.scan.expect("(")?;
-            let pre_size = self.scan.integer()?;
-            self.scan.expect(")")?;
-            let size = self.scan.integer()?;
-            fields.push(("sub_axis_info".into(), sub_axis("sdy", pre_size, size)));
+            fields.push(("sub_axis_info".into(), self.sdy_sub_axis()?));
         }
         Ok(Attr::structure("sdy", "axis_ref", fields))
+    }
+    /// `(1)2`.
+    fn sdy_sub_axis(&mut self) -> Result<Attr> {
+        let mut fields = Vec::new();
+        self.scan.expect("(")?;
+        push_int(&mut fields, "pre_size", self.scan.integer()?);
+        self.scan.expect(")")?;
+        push_int(&mut fields, "size", self.scan.integer()?);
+        Ok(Attr::structure("sdy", "sub_axis_info", fields))
     }
     fn sdy_axes(&mut self) -> Result<Vec<Attr>> {
         self.sdy_items("{", "}", Self::sdy_axis)
@@ -136,14 +150,19 @@ impl<'a> Reader<'a> {
             } else {
                 self.scan.expect_keyword("unreduced")?;
                 if self.scan.eat("=") {
-                    reduction = self.scan.keyword().filter(|word| *word != "sum");
+                    reduction = self.scan.keyword();
+                    if reduction.is_some_and(|word| !REDUCTIONS.contains(&word)) {
+                        let wanted = format!("axes or one of `{}`", REDUCTIONS.join("`, `"));
+                        return Err(self.scan.unexpected(&wanted));
+                    }
                 }
                 unreduced = self.sdy_axes()?;
             }
         }
+        let is_partial = !unreduced.is_empty();
         push_list(&mut fields, "replicated_axes", replicated);
         push_list(&mut fields, "unreduced_axes", unreduced);
-        if let Some(case) = reduction {
+        if let Some(case) = reduction.filter(|case| is_partial && *case != REDUCTIONS[0]) {
             fields.push((
                 "reduction_op".into(),
                 Attr::enumeration("sdy", "reduction_op", case),
@@ -186,6 +205,30 @@ impl<'a> Reader<'a> {
         let mut fields = Vec::new();
         push_list(&mut fields, "lists", lists);
         Ok(Attr::structure("sdy", "list_of_axis_ref_lists", fields))
+    }
+    /// `[{"x"}: 0->1, {"y"}: 2->3]`.
+    pub(super) fn sdy_all_to_all(&mut self) -> Result<Attr> {
+        let params = self.sdy_items("[", "]", Self::sdy_all_to_all_param)?;
+        let mut fields = Vec::new();
+        push_list(&mut fields, "value", params);
+        Ok(Attr::structure("sdy", "all_to_all_param_list", fields))
+    }
+    /// `{"x"}: 0->1`.
+    fn sdy_all_to_all_param(&mut self) -> Result<Attr> {
+        let mut fields = Vec::new();
+        push_list(&mut fields, "axes", self.sdy_axes()?);
+        self.scan.expect(":")?;
+        push_int(&mut fields, "src_dim", self.scan.integer()?);
+        self.scan.expect("->")?;
+        push_int(&mut fields, "tgt_dim", self.scan.integer()?);
+        Ok(Attr::structure("sdy", "all_to_all_param", fields))
+    }
+}
+
+/// Adds a field with this integer, unless it is zero.
+fn push_int(fields: &mut Vec<(Name, Attr)>, name: &str, value: i64) {
+    if value != 0 {
+        fields.push((name.into(), Attr::i64(value)));
     }
 }
 

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use super::*;
 use crate::base::Code;
 use crate::base::Location;
+use crate::mlir::MAX_REGIONS;
 use crate::mlir::attrs::DenseData;
 use crate::mlir::print::print;
 use crate::mlir::print::print_pretty;
+use crate::mlir::print::print_pretty_with_locations;
 use crate::mlir::print::print_with_locations;
 
 /// Programs in the pretty form, each with its generic form.
@@ -71,12 +73,165 @@ fn what_is_printed_reads_back() {
             first_difference(&text, &again)
         );
         let text = print_with_locations(&first);
-        let again = print_with_locations(&module(&text));
-        assert!(
-            text == again,
-            "{name}:\n{}",
-            first_difference(&text, &again)
-        );
+        for printed in [&text, &print_pretty_with_locations(&first)] {
+            let again = print_with_locations(&module(printed));
+            assert!(
+                text == again,
+                "{name}:\n{}",
+                first_difference(&text, &again)
+            );
+        }
+    }
+}
+
+#[test]
+fn shardy_is_printed_as_shardy_prints_it() {
+    let (_, text, _) = samples()
+        .into_iter()
+        .find(|sample| sample.0 == "shardy")
+        .expect("the sample");
+    let printed = print_pretty(&module(&text));
+    assert!(text == printed, "{}", first_difference(&text, &printed));
+}
+
+#[test]
+fn the_pretty_form_has_locations_where_mlir_has_them() {
+    let text = "#loc1 = loc(\"f.py\":3:4)\n#loc2 = loc(\"x\"(#loc1))\n\
+        func.func @f(%a: tensor<4xf32> {a.b} loc(\"a\"), %b: tensor<f32>) -> tensor<f32> {\n\
+        %0 = stablehlo.reduce(%a init: %b) applies stablehlo.add across dimensions = [0] : \
+        (tensor<4xf32>, tensor<f32>) -> tensor<f32> loc(#loc2)\n\
+        %1 = stablehlo.reduce(%a init: %b) across dimensions = [0] : \
+        (tensor<4xf32>, tensor<f32>) -> tensor<f32>\n\
+        reducer(%c: tensor<f32> loc(\"c\"), %d: tensor<f32>) {\n\
+        %2 = stablehlo.add %c, %d : tensor<f32> loc(#loc1)\n\
+        stablehlo.return %2 : tensor<f32>\n} loc(#loc2)\n\
+        return %1 : tensor<f32> loc(\"x\"(\"f.py\":3:4))\n} loc(#loc1)\n";
+    let printed = print_pretty_with_locations(&module(text));
+    let wanted = [
+        "module {",
+        "  func.func @f(%arg0: tensor<4xf32> {a.b} loc(#loc0), %arg1: tensor<f32> loc(unknown)) \
+         -> tensor<f32> {",
+        "    %0 = stablehlo.reduce(%arg0 init: %arg1) applies stablehlo.add across dimensions = [0] \
+         : (tensor<4xf32>, tensor<f32>) -> tensor<f32> loc(#loc2)",
+        "    %1 = stablehlo.reduce(%arg0 init: %arg1) across dimensions = [0] : (tensor<4xf32>, \
+         tensor<f32>) -> tensor<f32>",
+        "     reducer(%arg2: tensor<f32> loc(#loc3), %arg3: tensor<f32> loc(unknown))  {",
+        "      %2 = stablehlo.add %arg2, %arg3 : tensor<f32> loc(#loc1)",
+        "      stablehlo.return %2 : tensor<f32> loc(unknown)",
+        "    } loc(#loc2)",
+        "    return %1 : tensor<f32> loc(#loc2)",
+        "  } loc(#loc1)",
+        "} loc(unknown)",
+        "#loc0 = loc(\"a\")",
+        "#loc1 = loc(\"f.py\":3:4)",
+        "#loc2 = loc(\"x\"(#loc1))",
+        "#loc3 = loc(\"c\")",
+    ];
+    assert_eq!(printed.lines().collect::<Vec<&str>>(), wanted);
+}
+
+#[test]
+fn what_pretty_forms_cannot_say_reads_back() {
+    // Types of functions look like types of operands and results; numbers without type would be
+    // integers where their bits are spelled; words of other dialects stay as they are.
+    let text = "module attributes {a.a = [0x7FF8000000000000 : f64, 1.0, 0x7FF0000000000000 : f64, \
+        2 : i64], a.t = 0x3F8 : tf32, a.o = #arith.overflow<nsw>} {\n\
+        func.func @f(%a: (f32) -> f32, %b: tensor<4xi32>) -> ((f32) -> f32) {\n\
+        %0 = \"stablehlo.negate\"(%a) : ((f32) -> f32) -> ((f32) -> f32)\n\
+        %1 = \"chlo.erf\"(%a) : ((f32) -> f32) -> ((f32) -> f32)\n\
+        %2 = \"stablehlo.iota\"() {iota_dimension = 0 : i64} : () -> ((f32) -> f32)\n\
+        %3 = \"arith.cmpi\"(%b, %b) {predicate = 0 : i64} : (tensor<4xi32>, tensor<4xi32>) -> i1\n\
+        %4 = \"arith.addi\"(%b, %b) {overflowFlags = 7 : i32} : (tensor<4xi32>, tensor<4xi32>) -> \
+        tensor<4xi32>\n\
+        %5 = \"sdy.propagation_barrier\"(%b) {allowed_direction = 1 : i64} : (tensor<4xi32>) -> \
+        tensor<4xi32>\n\
+        %6 = \"arith.constant\"() {value = 1 : i32} : () -> i8\n\
+        return {a.b} %0 : (f32) -> f32\n}\n}\n";
+    let first = module(text);
+    let wanted = print(&first);
+    for printed in [&wanted, &print_pretty(&first)] {
+        assert_eq!(print(&module(printed)), wanted, "{printed}");
+    }
+    let root = first.op(first.root);
+    let list = root.attr("a.a").and_then(Attr::as_array).expect("a list");
+    assert!(matches!(list[0], Attr::Float { ty: Type::F64, .. }));
+}
+
+#[test]
+fn elements_of_all_widths_have_one_form() {
+    for (text, printed) in [
+        (
+            "dense<\"0xFFFF01\"> : tensor<1xi17>",
+            "dense<-1> : tensor<1xi17>",
+        ),
+        ("dense<\"0x07\"> : tensor<1xi3>", "dense<-1> : tensor<1xi3>"),
+        (
+            "dense<\"0xFF\"> : tensor<1xui3>",
+            "dense<7> : tensor<1xui3>",
+        ),
+        ("dense<131071> : tensor<1xi17>", "dense<-1> : tensor<1xi17>"),
+        (
+            "dense<\"0xFF\"> : tensor<1xf4E2M1FN>",
+            "dense<-6.000000e+00> : tensor<1xf4E2M1FN>",
+        ),
+        (
+            "dense<\"0x0102030405060708090A\"> : tensor<1xf80>",
+            "dense<\"0x0102030405060708090A\"> : tensor<1xf80>",
+        ),
+        (
+            "dense<0x7FFF> : tensor<1xtf32>",
+            "dense<0x07FFF> : tensor<1xtf32>",
+        ),
+    ] {
+        let attr = attr_of(text);
+        assert_eq!(crate::mlir::print::attr(&attr), printed);
+        assert_eq!(attr_of(printed), attr);
+    }
+}
+
+#[test]
+fn quantized_types_are_whole() {
+    let read = |inside: &str| read_type(&format!("!quant.uniform<{inside}>"));
+    for (inside, printed) in [
+        ("i8:f32, 2.0:-3", "i8:f32, 2.000000e+00:-3"),
+        (
+            "u8<1:9>:f32:1, {0.5,0.25:1}",
+            "u8<1:9>:f32:1, {5.000000e-01,2.500000e-01:1}",
+        ),
+        (
+            "i8:f32:{0:2, 1:1}, {{1.0, 2.0}, {3.0:1, 4.0}}",
+            "i8:f32:{0:2, 1:1}, {{1.000000e+00, 2.000000e+00}, {3.000000e+00:1, 4.000000e+00}}",
+        ),
+    ] {
+        let ty = read(inside).unwrap_or_else(|error| panic!("{inside}: {error}"));
+        let printed = format!("!quant.uniform<{printed}>");
+        assert_eq!(crate::mlir::print::ty(&ty), printed);
+        assert_eq!(read_type(&printed).expect("it was printed"), ty);
+    }
+    for (inside, what) in [
+        (
+            "i8:f32:{0:2, 1:1}, {{1.0}, 2.0}",
+            "where a list of scales should stand",
+        ),
+        (
+            "i8:f32:{0:2, 1:1}, {1.0, {2.0}}",
+            "where a scale should stand",
+        ),
+        (
+            "i8:f32:{0:2, 1:1}, {{1.0}, {2.0, 3.0}}",
+            "2 scales where 1 should be",
+        ),
+        ("i8:f32:{0:2, 1:1}, {{}, {}}", "0 scales"),
+        ("i8:f32:1, {{1.0}}", "more than one list of scales"),
+        ("i33:f32, 1.0", "stores 33 bits"),
+        (
+            "i8<-129:3>:f32, 1.0",
+            "from -129 to 3 where -128 to 127 fit",
+        ),
+        ("i8:f32, 0x7FF0000000000000", "no number"),
+    ] {
+        let error = read(inside).expect_err(inside);
+        assert!(error.message.contains(what), "{inside}: {error}");
     }
 }
 
@@ -370,8 +525,8 @@ fn regions_are_bounded() {
     assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
     let fits = format!(
         "{}{}",
-        "\"a.b\"() ({".repeat(60),
-        "}) : () -> ()".repeat(60)
+        "\"a.b\"() ({".repeat(MAX_REGIONS),
+        "}) : () -> ()".repeat(MAX_REGIONS)
     );
     assert!(read(&fits).is_ok());
 }
@@ -384,6 +539,42 @@ fn aliases_are_bounded() {
         text.push_str(&format!("#a{i} = [#a{0}, #a{0}]\n", i - 1));
     }
     assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    // Types too, also where their text is known.
+    for wrap in ["!a", "tensor<2x!a", "tensor<2x!a"] {
+        let close = if wrap.contains('<') { ">" } else { "" };
+        let mut text = "!a0 = tuple<i1, i1>\n".to_owned();
+        for i in 1..100 {
+            let before = format!("{wrap}{}{close}", i - 1);
+            text.push_str(&format!("!a{i} = tuple<{before}, {before}>\n"));
+        }
+        assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    }
+    // A long text that stands often, and a blob.
+    let long = "x".repeat(1 << 20);
+    let ops = |attr: &str| format!("\"a.b\"() {{{attr}}} : () -> ()\n").repeat(2000);
+    let text = format!("{}#a = \"{long}\"\n", ops("a = #a"));
+    assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    let blob = "0x04000000".to_owned() + &"00".repeat(1 << 20);
+    let text = format!(
+        "{}{{-# dialect_resources: {{ builtin: {{ k: \"{blob}\" }} }} #-}}\n",
+        ops("a = dense_resource<k> : tensor<1048576xi8>")
+    );
+    assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
+    // Places deep in calls of calls.
+    let mut text = "#loc0 = loc(\"f.py\":1:1)\n".to_owned();
+    for i in 1..150 {
+        text.push_str(&format!(
+            "#loc{i} = loc(callsite(#loc0 at #loc{}))\n",
+            i - 1
+        ));
+    }
+    text.push_str("module {\n} loc(#loc149)\n");
+    let deep = print_with_locations(&module(&text));
+    assert_eq!(print_with_locations(&module(&deep)), deep);
+    assert!(
+        deep.contains("#loc149 = loc(callsite(#loc0 at #loc148))"),
+        "{deep}"
+    );
     // Each is one level deeper than the one before.
     let mut text = "#a0 = [1]\n".to_owned();
     for i in 1..100_000 {
@@ -391,6 +582,12 @@ fn aliases_are_bounded() {
     }
     assert_eq!(wrong(&text).0, codes::INPUT_LIMIT);
     assert!(wrong("#a = [#a]\n").3.contains("stands for itself"));
+    let other = wrong("!a = unit\nfunc.func @f() -> !a\n");
+    assert!(
+        other.3.contains("a unit attribute where a type should be"),
+        "{}",
+        other.3
+    );
     assert!(
         wrong("!a = tuple<!b>\n!b = tuple<!a>\n")
             .3
@@ -455,7 +652,11 @@ pub(crate) fn fuzz(texts: &[String], seed: u64, rounds: usize) -> usize {
         };
         accepted += 1;
         let generic = print(&module);
-        for printed in [&generic, &print_pretty(&module)] {
+        for printed in [
+            &generic,
+            &print_pretty(&module),
+            &print_pretty_with_locations(&module),
+        ] {
             match read(printed) {
                 Ok(again) => assert!(print(&again) == generic, "prints otherwise:\n{text}"),
                 Err(error) => panic!("{error}\n{printed}\nprinted of\n{text}"),
@@ -469,6 +670,29 @@ pub(crate) fn fuzz(texts: &[String], seed: u64, rounds: usize) -> usize {
 fn damaged_texts_give_a_module_or_a_diagnostic() {
     let texts: Vec<String> = samples().into_iter().flat_map(|s| [s.1, s.2]).collect();
     assert!(fuzz(&texts, 1, 600) > 0);
+}
+
+#[test]
+fn a_large_dictionary_is_read_in_its_own_time() {
+    // The last name comes first: each is put before all others.
+    let names = (0..60_000).rev().map(|i| format!("n{i:05} = {i}"));
+    let text = format!("{{{}}}", names.collect::<Vec<_>>().join(", "));
+    let Attr::Dict(map) = attr_of(&text) else {
+        panic!("a dictionary");
+    };
+    assert_eq!(map.len(), 60_000);
+    assert_eq!(map.get("n00007"), Some(&Attr::i64(7)));
+    let twice = read_attr("{a, c,\n b, a}").expect_err("twice");
+    assert!(matches!(
+        twice.location,
+        Some(Location::Text {
+            line: 2,
+            column: 5,
+            ..
+        })
+    ));
+    let twice = wrong("\"a.b\"() <{a}> {b, a} : () -> ()");
+    assert_eq!((twice.1, twice.2), (1, 19));
 }
 
 #[test]

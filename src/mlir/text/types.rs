@@ -20,6 +20,7 @@ const MAX_INTEGER_WIDTH: u32 = (1 << 24) - 1;
 impl<'a> Reader<'a> {
     /// A type.
     pub(super) fn ty(&mut self) -> Result<Type> {
+        self.count()?;
         match self.scan.peek() {
             b'!' => self.dialect_type(),
             b'(' => self.nested(|r| r.function_type_inside().map(Type::Function)),
@@ -35,7 +36,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         self.scan.skip_space();
-        let start = self.scan.pos();
+        let (start, parts) = (self.scan.pos(), self.parts);
         if let Some(ty) = scalar(word) {
             self.scan.set_pos(start + word.len());
             return Ok(Some(ty));
@@ -66,7 +67,8 @@ impl<'a> Reader<'a> {
             _ => Ok(Type::Tuple(r.type_list()?.into())),
         })?;
         self.scan.expect(">")?;
-        if word == "tensor" {
+        // What stands for more is counted each time.
+        if word == "tensor" && self.parts - parts <= 2 {
             self.types
                 .remember(&self.scan.text()[start..self.scan.pos()], &ty);
         }
@@ -201,18 +203,8 @@ impl<'a> Reader<'a> {
         self.scan.expect("<")?;
         let start = self.scan.pos();
         let (storage_width, storage_signed) = self.storage_type()?;
-        let (low, high) = match (storage_width, storage_signed) {
-            (1..=63, true) => (
-                -(1i64 << (storage_width - 1)),
-                (1i64 << (storage_width - 1)) - 1,
-            ),
-            (1..=62, false) => (0, (1i64 << storage_width) - 1),
-            _ => {
-                let message = format!("{storage_width} bits of storage for a quantized type");
-                return Err(self.scan.error_at(start, message));
-            }
-        };
-        let (mut storage_min, mut storage_max) = (low, high);
+        let range = QuantizedType::storage_range(storage_width, storage_signed);
+        let (mut storage_min, mut storage_max) = range.unwrap_or_default();
         if self.scan.eat("<") {
             storage_min = self.scan.integer()?;
             self.scan.expect(":")?;
@@ -237,20 +229,20 @@ impl<'a> Reader<'a> {
             ty.scheme = self.quantized_axes()?;
         }
         self.scan.expect(",")?;
-        match &ty.scheme {
+        let mut lists = Vec::new();
+        match ty.scheme {
             QuantizedScheme::PerTensor => self.scale(&mut ty)?,
-            QuantizedScheme::PerAxis(_) => {
-                let mut shape = Vec::new();
-                self.scales(&mut ty, &mut shape, 0)?;
+            _ => self.scales(&mut ty, &mut lists, 0)?,
+        }
+        match &mut ty.scheme {
+            QuantizedScheme::SubChannel { shape, .. } => *shape = lists,
+            QuantizedScheme::PerAxis(_) if lists.len() != 1 => {
+                return Err(self.scan.error_at(start, "more than one list of scales"));
             }
-            QuantizedScheme::SubChannel { blocks, .. } => {
-                let blocks = blocks.clone();
-                let mut shape = Vec::new();
-                self.scales(&mut ty, &mut shape, 0)?;
-                ty.scheme = QuantizedScheme::SubChannel { blocks, shape };
-            }
+            _ => {}
         }
         self.scan.expect(">")?;
+        ty.check().map_err(|what| self.scan.error_at(start, what))?;
         Ok(Type::Quantized(Arc::new(ty)))
     }
     fn storage_type(&mut self) -> Result<(u32, bool)> {
@@ -287,7 +279,7 @@ impl<'a> Reader<'a> {
         let shape = Vec::new();
         Ok(QuantizedScheme::SubChannel { blocks, shape })
     }
-    /// Nested lists of scales in braces; finds their shape.
+    /// Nested lists of scales in braces, all of one shape, which it finds.
     fn scales(&mut self, ty: &mut QuantizedType, shape: &mut Vec<u64>, depth: usize) -> Result<()> {
         self.scan.expect("{")?;
         let start = self.scan.pos();
@@ -296,18 +288,26 @@ impl<'a> Reader<'a> {
             if count > 0 {
                 self.scan.expect(",")?;
             }
-            if self.scan.sees("{") {
-                self.nested(|r| r.scales(ty, shape, depth + 1))?;
-            } else {
-                self.scale(ty)?;
+            let is_list = self.scan.sees("{");
+            // Lists stand where the first one stood, and scales where the first scale stood.
+            let was_list = shape.len() > depth + 1;
+            if is_list != was_list && !ty.scales.is_empty() {
+                return Err(self.scan.unexpected(match was_list {
+                    true => "a list of scales",
+                    false => "a scale",
+                }));
+            }
+            match is_list {
+                true => self.nested(|r| r.scales(ty, shape, depth + 1))?,
+                false => self.scale(ty)?,
             }
             count += 1;
         }
         if shape.len() <= depth {
             shape.resize(depth + 1, 0);
         }
-        if shape[depth] != 0 && shape[depth] != count {
-            let message = format!("{count} scales where {} should be", shape[depth]);
+        if count == 0 || ![0, count].contains(&shape[depth]) {
+            let message = format!("{count} scales where {} should be", shape[depth].max(1));
             return Err(self.scan.error_at(start, message));
         }
         shape[depth] = count;

@@ -4,14 +4,16 @@ use crate::mlir::text::formats::ARROW1;
 use crate::mlir::text::formats::ARROW2;
 use crate::mlir::text::formats::BINARY;
 use crate::mlir::text::formats::CAST;
+use crate::mlir::text::formats::DICT_RETURN;
 use crate::mlir::text::formats::Given;
-use crate::mlir::text::formats::RETURN;
 use crate::mlir::text::formats::Sdy;
 use crate::mlir::text::formats::Step;
 use crate::mlir::text::formats::Step::ArgsRegion;
 use crate::mlir::text::formats::Step::Bool;
 use crate::mlir::text::formats::Step::Choice;
 use crate::mlir::text::formats::Step::Dict;
+use crate::mlir::text::formats::Step::Flag;
+use crate::mlir::text::formats::Step::Flags;
 use crate::mlir::text::formats::Step::Int;
 use crate::mlir::text::formats::Step::Key;
 use crate::mlir::text::formats::Step::Optional;
@@ -86,50 +88,41 @@ pub(super) const CHLO_UNARY: &[&str] = &[
     "tan",
 ];
 
-const SDY_COLLECTIVE: &[Step] = &[
-    Shardy("gathering_axes", Sdy::AxisLists),
-    Value,
-    Key("out_sharding"),
-    Shardy("out_sharding", Sdy::Sharding),
-    Dict,
-    Typed(Types::Same),
-];
+/// How partial results are put together, by number.
+pub(in crate::mlir) const REDUCTIONS: &[&str] = &["sum", "max", "min"];
+
+/// The steps of a collective op of Shardy after those given.
+macro_rules! collective {
+    ($($step:expr),* $(,)?) => {
+        &[
+            $($step,)*
+            Value,
+            Key("out_sharding"),
+            Shardy("out_sharding", Sdy::Sharding),
+            Dict,
+            Typed(Types::Same),
+        ]
+    };
+}
+
+const REDUCTION: Step = Optional(&[Choice("reduction_op", REDUCTIONS, 32)]);
 
 /// Ops of Shardy, by name.
 pub(super) const SDY: &[(&str, &[Step])] = &[
-    ("all_gather", SDY_COLLECTIVE),
+    (
+        "all_gather",
+        collective![Shardy("gathering_axes", Sdy::AxisLists)],
+    ),
     (
         "all_reduce",
-        &[
-            Shardy("reduction_axes", Sdy::AxisList),
-            Value,
-            Key("out_sharding"),
-            Shardy("out_sharding", Sdy::Sharding),
-            Dict,
-            Typed(Types::Same),
-        ],
+        collective![REDUCTION, Shardy("reduction_axes", Sdy::AxisList)],
     ),
     (
         "all_slice",
-        &[
-            Shardy("slicing_axes", Sdy::AxisLists),
-            Value,
-            Key("out_sharding"),
-            Shardy("out_sharding", Sdy::Sharding),
-            Dict,
-            Typed(Types::Same),
-        ],
+        collective![Shardy("slicing_axes", Sdy::AxisLists)],
     ),
-    (
-        "collective_permute",
-        &[
-            Value,
-            Key("out_sharding"),
-            Shardy("out_sharding", Sdy::Sharding),
-            Dict,
-            Typed(Types::Same),
-        ],
-    ),
+    ("all_to_all", collective![Shardy("params", Sdy::AllToAll)]),
+    ("collective_permute", collective![]),
     (
         "data_flow_edge",
         &[
@@ -201,25 +194,11 @@ pub(super) const SDY: &[(&str, &[Step])] = &[
     ),
     (
         "reduce_scatter",
-        &[
-            Shardy("reduce_scatter_axes", Sdy::AxisLists),
-            Value,
-            Key("out_sharding"),
-            Shardy("out_sharding", Sdy::Sharding),
-            Dict,
-            Typed(Types::Same),
-        ],
+        collective![REDUCTION, Shardy("reduce_scatter_axes", Sdy::AxisLists)],
     ),
     (
         "replicated_to_unreduced",
-        &[
-            Shardy("axes", Sdy::AxisList),
-            Value,
-            Key("out_sharding"),
-            Shardy("out_sharding", Sdy::Sharding),
-            Dict,
-            Typed(Types::Same),
-        ],
+        collective![Shardy("axes", Sdy::AxisList)],
     ),
     (
         "reshard",
@@ -230,17 +209,10 @@ pub(super) const SDY: &[(&str, &[Step])] = &[
             Typed(Types::Same),
         ],
     ),
-    ("return", RETURN),
+    ("return", DICT_RETURN),
     (
         "sharded_to_unreduced",
-        &[
-            Shardy("axes", Sdy::AxisLists),
-            Value,
-            Key("out_sharding"),
-            Shardy("out_sharding", Sdy::Sharding),
-            Dict,
-            Typed(Types::Same),
-        ],
+        collective![Shardy("axes", Sdy::AxisLists)],
     ),
     (
         "sharding_constraint",
@@ -276,19 +248,66 @@ pub(super) const FUNC: &[(&str, &[Step])] = &[
             Typed(Types::Function),
         ],
     ),
-    ("return", RETURN),
+    ("return", DICT_RETURN),
 ];
 
 /// Predicates of `arith.cmpi`, by number.
 const PREDICATES: &[&str] = &[
     "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge",
 ];
+/// Predicates of `arith.cmpf`, by number.
+const FLOAT_PREDICATES: &[&str] = &[
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule",
+    "une", "uno", "true",
+];
+/// How results are rounded, by number.
+const ROUNDING: &[&str] = &[
+    "to_nearest_even",
+    "downward",
+    "upward",
+    "toward_zero",
+    "to_nearest_away",
+];
+
+const OVERFLOW: Step = Flags("overflow", "overflowFlags");
+const FASTMATH: Step = Flags("fastmath", "fastmath");
+const EXACT: Step = Flag("exact", "isExact");
+const ROUNDED: Step = Optional(&[Choice("roundingmode", ROUNDING, 32)]);
+
+/// Two operands of one type, and what may follow them.
+macro_rules! binary {
+    ($($step:expr),*) => {
+        &[Value, Text(","), Value, $($step,)* Dict, Typed(Types::Same)]
+    };
+}
+/// An operand, what may follow it, and the two types of a cast.
+macro_rules! cast {
+    ($($step:expr),*) => {
+        &[Value, $($step,)* Dict, Typed(Types::Cast)]
+    };
+}
 
 /// Ops of `arith`, by name.
 pub(super) const ARITH: &[(&str, &[Step])] = &[
-    ("addf", BINARY),
-    ("addi", BINARY),
+    ("addf", binary![ROUNDED, FASTMATH]),
+    ("addi", binary![OVERFLOW]),
     ("andi", BINARY),
+    ("bitcast", CAST),
+    ("ceildivsi", BINARY),
+    ("ceildivui", BINARY),
+    (
+        "cmpf",
+        &[
+            Choice("predicate", FLOAT_PREDICATES, 64),
+            Text(","),
+            Value,
+            Text(","),
+            Value,
+            FASTMATH,
+            Dict,
+            Typed(Types::Gives(Given::Compared)),
+        ],
+    ),
     (
         "cmpi",
         &[
@@ -298,27 +317,41 @@ pub(super) const ARITH: &[(&str, &[Step])] = &[
             Text(","),
             Value,
             Dict,
-            Typed(Types::Gives(Given::Bool)),
+            Typed(Types::Gives(Given::Compared)),
         ],
     ),
-    ("divf", BINARY),
-    ("divsi", BINARY),
-    ("divui", BINARY),
-    ("extf", CAST),
+    ("divf", binary![ROUNDED, FASTMATH]),
+    ("divsi", binary![EXACT]),
+    ("divui", binary![EXACT]),
+    ("extf", cast![FASTMATH]),
     ("extsi", CAST),
-    ("extui", CAST),
+    ("extui", cast![Flag("nneg", "nonNeg")]),
+    ("floordivsi", BINARY),
     ("fptosi", CAST),
     ("fptoui", CAST),
     ("index_cast", CAST),
-    ("index_castui", CAST),
+    ("index_castui", cast![Flag("nneg", "nonNeg")]),
+    ("maximumf", binary![FASTMATH]),
+    ("maxnumf", binary![FASTMATH]),
     ("maxsi", BINARY),
     ("maxui", BINARY),
+    ("minimumf", binary![FASTMATH]),
+    ("minnumf", binary![FASTMATH]),
     ("minsi", BINARY),
     ("minui", BINARY),
-    ("mulf", BINARY),
-    ("muli", BINARY),
-    ("negf", UNARY),
+    ("mulf", binary![ROUNDED, FASTMATH]),
+    ("muli", binary![OVERFLOW]),
+    (
+        "mulsi_extended",
+        &[Value, Text(","), Value, Dict, Typed(Types::All(2))],
+    ),
+    (
+        "mului_extended",
+        &[Value, Text(","), Value, Dict, Typed(Types::All(2))],
+    ),
+    ("negf", &[Value, FASTMATH, Dict, Typed(Types::Same)]),
     ("ori", BINARY),
+    ("remf", binary![FASTMATH]),
     ("remsi", BINARY),
     ("remui", BINARY),
     (
@@ -333,11 +366,15 @@ pub(super) const ARITH: &[(&str, &[Step])] = &[
             Typed(Types::Select),
         ],
     ),
+    ("shli", binary![OVERFLOW]),
+    ("shrsi", binary![EXACT]),
+    ("shrui", binary![EXACT]),
     ("sitofp", CAST),
-    ("subf", BINARY),
-    ("subi", BINARY),
-    ("trunci", CAST),
-    ("uitofp", CAST),
+    ("subf", binary![ROUNDED, FASTMATH]),
+    ("subi", binary![OVERFLOW]),
+    ("truncf", cast![ROUNDED, FASTMATH]),
+    ("trunci", cast![OVERFLOW]),
+    ("uitofp", cast![Flag("nneg", "nonNeg")]),
     ("xori", BINARY),
 ];
 
@@ -348,7 +385,7 @@ pub(super) const SHAPE: &[(&str, &[Step])] = &[
         "assuming_all",
         &[Values, Dict, Typed(Types::Gives(Given::Witness))],
     ),
-    ("assuming_yield", RETURN),
+    ("assuming_yield", DICT_RETURN),
     ("broadcast", &[Values, Dict, Typed(Types::Arrow)]),
     ("concat", ARROW2),
     (

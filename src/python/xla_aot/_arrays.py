@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._errors import InputError
 from ._library import Memory
@@ -12,6 +13,7 @@ from ._library import Memory
 if TYPE_CHECKING:
     from ._program import Array
 
+ml_dtypes: Any
 try:
     import ml_dtypes
 except ImportError:  # Types that NumPy lacks are then their bits.
@@ -35,14 +37,16 @@ _NARROW = {
 }
 
 
-def dtype_of(name: str) -> np.dtype:
+def dtype_of(name: str) -> np.dtype[Any]:
     """The NumPy type of an element type. Without ml_dtypes narrow types are integers: values for
     integers below a byte, bits for floats."""
     if name in _PLAIN:
         return np.dtype(_PLAIN[name])
     narrow = getattr(ml_dtypes, _NARROW.get(name, ""), None)
+    found: np.dtype[Any]
     if narrow is not None:
-        return np.dtype(narrow)
+        found = np.dtype(narrow)
+        return found
     return np.dtype({"bf16": "uint16", "s4": "int8", "s2": "int8", "s1": "int8"}.get(name, "uint8"))
 
 
@@ -51,7 +55,7 @@ def is_jax(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
 
 
-def to_numpy(value: Any, wanted: Array) -> np.ndarray:
+def to_numpy(value: Any, wanted: Array) -> NDArray[Any]:
     """An array over the same memory where that is possible."""
     if isinstance(value, (bool, int, float, complex, list, tuple)):
         return np.asarray(value, wanted.dtype)
@@ -61,7 +65,7 @@ def to_numpy(value: Any, wanted: Array) -> np.ndarray:
     return np.asarray(value)
 
 
-def to_program(value: Any, wanted: Array) -> tuple[np.ndarray, tuple[int, ...]]:
+def to_program(value: Any, wanted: Array) -> tuple[NDArray[Any], tuple[int, ...]]:
     """The bytes of an argument as the program wants them, and its sizes. What lies so is not copied."""
     array = to_numpy(value, wanted)
     if array.dtype != wanted.dtype:
@@ -83,12 +87,13 @@ def to_program(value: Any, wanted: Array) -> tuple[np.ndarray, tuple[int, ...]]:
     return ordered, shape
 
 
-def from_program(memory: Memory, shape: tuple[int, ...], told: Array) -> np.ndarray:
+def from_program(memory: Memory, shape: tuple[int, ...], told: Array) -> NDArray[Any]:
     """An array in memory of the library's; narrow elements are unpacked into memory of their own."""
     order = told.layout[::-1]
     physical = tuple(shape[d] for d in order)
     count = int(np.prod(physical, dtype=np.int64))
-    raw = np.asarray(memory)
+    raw: NDArray[np.uint8] = np.asarray(memory)
+    elements: NDArray[Any]
     if told.element_bits < 8:
         elements = unpack(raw, told.element_bits, count, told.type.startswith("s")).view(told.dtype)
     else:
@@ -96,16 +101,18 @@ def from_program(memory: Memory, shape: tuple[int, ...], told: Array) -> np.ndar
     return elements.reshape(physical).transpose(np.argsort(order))
 
 
-def pack(array: np.ndarray, bits: int) -> np.ndarray:
+def pack(array: NDArray[Any], bits: int) -> NDArray[Any]:
     """One element a byte to several, the first in the low bits."""
     each = 8 // bits
     values = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
     rows = np.zeros((-(-values.size // each), each), np.uint8)
     rows.reshape(-1)[: values.size] = values
-    return np.bitwise_or.reduce(rows << (np.arange(each, dtype=np.uint8) * bits), axis=1, dtype=np.uint8)
+    shifted = rows << (np.arange(each, dtype=np.uint8) * bits)
+    packed: NDArray[Any] = np.bitwise_or.reduce(shifted, axis=1, dtype=np.uint8)
+    return packed
 
 
-def unpack(raw: np.ndarray, bits: int, count: int, is_signed: bool) -> np.ndarray:
+def unpack(raw: NDArray[Any], bits: int, count: int, is_signed: bool) -> NDArray[Any]:
     """The other way; signs are extended."""
     each = 8 // bits
     values = (raw[:, None] >> (np.arange(each, dtype=np.uint8) * bits)).reshape(-1)[:count]
@@ -115,7 +122,7 @@ def unpack(raw: np.ndarray, bits: int, count: int, is_signed: bool) -> np.ndarra
     return values >> (8 - bits)
 
 
-def to_jax(array: np.ndarray) -> Any:
+def to_jax(array: NDArray[Any]) -> Any:
     """An array of JAX's, over the same memory where JAX takes it."""
     import jax
     import jax.numpy as jnp

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _arrays, _trees
 from ._errors import InputError, UsageError
@@ -31,7 +32,7 @@ class Array:
     #: The program's name of the element type: "f32".
     type: str
     #: The type of the elements of NumPy arrays for it.
-    dtype: np.dtype
+    dtype: np.dtype[Any]
     #: Sizes; of a dimension that may be smaller, the bound.
     shape: tuple[int, ...]
     #: Which dimensions may be smaller when the program runs.
@@ -186,11 +187,11 @@ def load(
     return read(source).load(device=device, threads=threads, calls=calls)
 
 
-def aligned(array: Any) -> np.ndarray:
+def aligned(array: Any) -> NDArray[Any]:
     """A copy of an array in memory that programs take without copying it again: for weights, which
     many calls share. NumPy's own memory seldom is."""
     array = np.asarray(array)
-    copy = np.asarray(Memory.new(array.nbytes))[: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy: NDArray[Any] = np.asarray(Memory.new(array.nbytes))[: array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
@@ -321,18 +322,18 @@ class Program:
         dims = (ctypes.POINTER(ctypes.c_int64) * n)()
         for i, (_, shape) in enumerate(given):
             if any(wanted[i].dynamic):
-                dims[i] = (ctypes.c_int64 * len(shape))(*shape)
+                dims[i] = _pointer((ctypes.c_int64 * len(shape))(*shape))
         results = (ctypes.c_void_p * m)()
         shapes = [(ctypes.c_int64 * len(array.shape))() for array in told]
         places = (ctypes.POINTER(ctypes.c_int64) * m)()
         for i, place in enumerate(shapes):
-            places[i] = ctypes.cast(place, ctypes.POINTER(ctypes.c_int64))
+            places[i] = _pointer(place)
         call = Call(ctypes.sizeof(Call), n, pointers, sizes, dims, m, results, None, places)
         check(C.xla_aot_program_run(self._handle, ctypes.byref(call)))
         out = []
-        for array, address, shape in zip(told, results, shapes):
+        for array, address, sizes_now in zip(told, results, shapes):
             memory = Memory(address, _bytes(array))
-            out.append(_arrays.from_program(memory, tuple(shape), array))
+            out.append(_arrays.from_program(memory, tuple(sizes_now), array))
         return out
 
     def __repr__(self) -> str:
@@ -345,3 +346,7 @@ class Program:
 def _bytes(array: Array) -> int:
     count = int(np.prod(array.shape, dtype=np.int64))
     return -(-count * array.element_bits // 8)
+
+
+def _pointer(numbers: ctypes.Array[ctypes.c_int64]) -> Any:
+    return ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int64))

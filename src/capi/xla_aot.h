@@ -81,7 +81,8 @@ void xla_aot_error_free(xla_aot_error *error);
 
 /* ---- Memory ---- */
 
-/* What arguments and results should be aligned to, in bytes: others are copied once more. */
+/* What arguments and results should be aligned to, in bytes: large ones are then used where they are on
+ * a CPU. */
 #define XLA_AOT_ALIGNMENT 64
 
 /* Zeroed memory of that alignment; NULL when there is none to be had. */

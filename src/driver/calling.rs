@@ -7,8 +7,6 @@ use crate::bundle;
 use crate::driver::run::Session;
 use crate::executable::Signature;
 use crate::executable::TargetNeeds;
-use crate::literal::ArrayLiteral;
-use crate::literal::device_form;
 use crate::literal::dynamic::bounds;
 use crate::literal::dynamic::fits;
 use crate::literal::dynamic::real_shape;
@@ -19,6 +17,7 @@ use crate::shape::ShapeIndex;
 use crate::wire::envelope;
 
 pub use crate::bundle::Bundle;
+pub use crate::runtime::calling::Argument;
 
 /// An array that a program takes or gives: a leaf of a parameter or of the result.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,15 +41,6 @@ pub struct Interface {
     pub arguments: Vec<Leaf>,
     /// The array leaves of the result.
     pub results: Vec<Leaf>,
-}
-
-/// What an argument is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Argument<'a> {
-    /// The elements in the order of the layout, packed, without gaps.
-    pub bytes: &'a [u8],
-    /// The sizes, when they are not those of the parameter.
-    pub sizes: Option<&'a [usize]>,
 }
 
 /// Reads a bundle.
@@ -177,22 +167,22 @@ impl Leaf {
         real_shape(&self.shape, &self.shape.dims)
     }
 
-    fn literal(&self, argument: Argument<'_>) -> Result<ArrayLiteral> {
+    fn check(&self, argument: Argument<'_>) -> Result<()> {
         let shape = match argument.sizes {
             Some(sizes) => self.sized(sizes)?,
             None => self.whole(),
         };
         let (got, wanted) = (argument.bytes.len(), shape.byte_size());
-        if got != wanted {
-            let message = format!("`{}` has {got} bytes, wanted {wanted}", self.name);
-            let help = format!(
-                "it is {}{:?}, without gaps",
-                shape.ty,
-                shape.dims.as_slice()
-            );
-            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message).help(help));
+        if got == wanted {
+            return Ok(());
         }
-        device_form::from_device(argument.bytes, &shape)
+        let message = format!("`{}` has {got} bytes, wanted {wanted}", self.name);
+        let help = format!(
+            "it is {}{:?}, without gaps",
+            shape.ty,
+            shape.dims.as_slice()
+        );
+        Err(Diagnostic::error(codes::INPUT_MISMATCH, message).help(help))
     }
 }
 
@@ -225,25 +215,9 @@ impl Session {
                 return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
             }
         }
-        let mut given = interface.arguments.iter().cycle().zip(arguments);
-        let inputs = (0..devices).map(|_| {
-            let own = given.by_ref().take(interface.arguments.len());
-            own.map(|(leaf, argument)| leaf.literal(*argument))
-                .collect()
-        });
-        let mut bound = self.bind_each(inputs.collect::<Result<_>>()?)?;
-        bound.execute()?;
-        let outputs = bound.outputs()?.into_iter().flatten();
-        let leaves = interface.results.iter().cycle();
-        let written = outputs
-            .zip(leaves)
-            .zip(results)
-            .map(|((output, leaf), result)| {
-                let sizes = output.shape().dims.clone();
-                let shape = real_shape(&leaf.shape, &sizes);
-                device_form::write_device(&output, &shape, &mut result[..shape.byte_size()]);
-                sizes
-            });
-        Ok(written.collect())
+        for (leaf, argument) in interface.arguments.iter().cycle().zip(arguments) {
+            leaf.check(*argument)?;
+        }
+        self.callable.call(arguments, results)
     }
 }

@@ -1,5 +1,7 @@
 //! Running a bundle: read, check, compare with the host, load, bind, run.
 
+use std::sync::Arc;
+
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::bundle;
@@ -18,6 +20,7 @@ pub use crate::runtime::DeviceChoice;
 pub use crate::runtime::LoadOptions;
 use crate::runtime::Loaded;
 pub use crate::runtime::binding::Watch;
+use crate::runtime::calling::Callable;
 pub use crate::runtime::custom_call::CustomCall;
 pub use crate::runtime::custom_call::CustomCalls;
 use crate::runtime::loaded;
@@ -26,7 +29,8 @@ use crate::target::HostInfo;
 
 /// A bundle, loaded.
 pub struct Session {
-    loaded: Loaded,
+    pub(super) callable: Callable,
+    loaded: Arc<Loaded>,
 }
 
 impl Session {
@@ -50,8 +54,11 @@ impl Session {
             let first: Box<Diagnostic> = Box::new(first);
             return Err(findings.fold(first, |first, other| first.note(other.message)));
         }
-        let loaded = Loaded::new(&bundle.executable, &options)?;
-        Ok(Self { loaded })
+        let loaded = Arc::new(Loaded::new(&bundle.executable, &options)?);
+        Ok(Self {
+            callable: Callable::new(Arc::clone(&loaded)),
+            loaded,
+        })
     }
 
     /// Threads that work on a run.

@@ -38,14 +38,8 @@ pub fn write_device(literal: &ArrayLiteral, shape: &ArrayShape, out: &mut [u8]) 
     assert_eq!(out.len(), device_size(shape), "the buffer fits the shape");
     if shape.is_dynamic() {
         let sizes = &literal.shape().dims;
-        let real = real_shape(shape, sizes);
-        let (data, metadata) = out.split_at_mut(shape.data_size());
-        let (data, rest) = data.split_at_mut(device_size(&real));
-        write_device(literal, &real, data);
-        rest.fill(0);
-        for (to, &size) in metadata.chunks_exact_mut(4).zip(sizes) {
-            to.copy_from_slice(&(size as i32).to_le_bytes());
-        }
+        let real = to_device(literal, &real_shape(shape, sizes));
+        write_real_part(&real, sizes, shape, out);
         return;
     }
     let bytes = literal.bytes();
@@ -79,18 +73,8 @@ pub fn from_device(bytes: &[u8], shape: &ArrayShape) -> Result<ArrayLiteral> {
         ));
     }
     if shape.is_dynamic() {
-        let (data, metadata) = bytes.split_at(shape.data_size());
-        let sizes = metadata.chunks_exact(4).map(|size| {
-            let size = size.try_into().map(i32::from_le_bytes);
-            size.ok().and_then(|size| usize::try_from(size).ok())
-        });
-        let sizes: Option<Dims> = sizes.collect();
-        let Some(sizes) = sizes.filter(|sizes| fits(sizes, shape)) else {
-            let message = "a dynamic array has sizes beyond its bounds";
-            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
-        };
-        let real = real_shape(shape, &sizes);
-        return from_device(&data[..device_size(&real)], &real);
+        let (data, sizes) = real_part(bytes, shape)?;
+        return from_device(data, &real_shape(shape, &sizes));
     }
     let physical = unpack(shape.ty, bytes, shape.element_count());
     if is_row_major(shape) {
@@ -104,6 +88,44 @@ pub fn from_device(bytes: &[u8], shape: &ArrayShape) -> Result<ArrayLiteral> {
         logical[linear * width..(linear + 1) * width].copy_from_slice(element);
     });
     Ok(ArrayLiteral::new(shape.clone(), logical))
+}
+
+/// The bytes of the real elements among those of an array, and the real sizes. Of a static array that is
+/// all of it.
+///
+/// # Errors
+/// `XA8001` when sizes are beyond the bounds.
+pub fn real_part<'a>(bytes: &'a [u8], shape: &ArrayShape) -> Result<(&'a [u8], Dims)> {
+    if !shape.is_dynamic() {
+        return Ok((bytes, shape.dims.clone()));
+    }
+    let (data, metadata) = bytes.split_at(shape.data_size());
+    let sizes = metadata.chunks_exact(4).map(|size| {
+        let size = size.try_into().map(i32::from_le_bytes);
+        size.ok().and_then(|size| usize::try_from(size).ok())
+    });
+    let sizes: Option<Dims> = sizes.collect();
+    let Some(sizes) = sizes.filter(|sizes| fits(sizes, shape)) else {
+        let message = "a dynamic array has sizes beyond its bounds";
+        return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+    };
+    let real = real_shape(shape, &sizes);
+    Ok((&data[..device_size(&real)], sizes))
+}
+
+/// Writes the bytes of the real elements, and the real sizes, into a buffer of the shape's size.
+///
+/// # Panics
+/// When the buffer does not have that size, or the bytes are more than it holds.
+pub fn write_real_part(bytes: &[u8], sizes: &[usize], shape: &ArrayShape, out: &mut [u8]) {
+    assert_eq!(out.len(), device_size(shape), "the buffer fits the shape");
+    let (data, metadata) = out.split_at_mut(shape.data_size());
+    let (data, rest) = data.split_at_mut(bytes.len());
+    data.copy_from_slice(bytes);
+    rest.fill(0);
+    for (to, &size) in metadata.chunks_exact_mut(4).zip(sizes) {
+        to.copy_from_slice(&(size as i32).to_le_bytes());
+    }
 }
 
 fn is_row_major(shape: &ArrayShape) -> bool {

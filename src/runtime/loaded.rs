@@ -1,6 +1,7 @@
 //! From an executable to a program that can be called, whatever its platform.
 //!
 //! Nothing is loaded before the executable has passed its check.
+#![allow(unsafe_code, reason = "runs on memory of callers")]
 
 use std::str::FromStr;
 #[cfg(feature = "cpu")]
@@ -8,11 +9,14 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 
+use crate::base::Arena;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::collective::Communicator;
 use crate::collective::Topology;
+use crate::executable::AllocId;
+use crate::executable::Allocation;
 use crate::executable::Executable;
 use crate::executable::Signature;
 use crate::executable::TargetNeeds;
@@ -21,12 +25,16 @@ use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::runtime::binding::Unwatched;
 use crate::runtime::binding::Watch;
+use crate::runtime::calling::Argument;
+use crate::runtime::calling::Leaf;
 use crate::runtime::collective::Member;
 #[cfg(feature = "cpu")]
 use crate::runtime::cpu;
 #[cfg(feature = "cuda")]
 use crate::runtime::cuda;
 use crate::runtime::custom_call::CustomCalls;
+use crate::shape::ArrayShape;
+use crate::shape::Dims;
 use crate::shape::Shape;
 
 /// Which device runs a program.
@@ -100,6 +108,7 @@ enum Code {
 /// A program with all its memory on all its devices: ready to run any number of times.
 pub struct Bound<'p> {
     topology: Topology,
+    result: &'p Shape,
     parts: Vec<Mutex<Part<'p>>>,
 }
 
@@ -164,6 +173,16 @@ impl Loaded {
         }
     }
 
+    /// Its memory plan.
+    pub fn allocs(&self) -> &Arena<AllocId, Allocation> {
+        match &self.code {
+            #[cfg(feature = "cpu")]
+            Code::Cpu(program) => program.allocs(),
+            #[cfg(feature = "cuda")]
+            Code::Cuda(programs) => programs[0].allocs(),
+        }
+    }
+
     /// Threads of this machine that work on a run.
     pub fn threads(&self) -> usize {
         match &self.code {
@@ -207,6 +226,30 @@ impl Loaded {
         });
         Ok(Bound {
             topology: self.topology,
+            result: &self.signature().program.result,
+            parts: parts.collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl Loaded {
+    /// Gives each device memory and no inputs: [`Bound::run_on`] brings them.
+    ///
+    /// # Errors
+    /// `XA8004` without memory.
+    pub fn bind_empty(&self) -> Result<Bound<'_>> {
+        let parts = (0..self.topology.devices()).map(|device| {
+            let part = match &self.code {
+                #[cfg(feature = "cpu")]
+                Code::Cpu(program) => Part::Cpu(program.bind_empty(device)?),
+                #[cfg(feature = "cuda")]
+                Code::Cuda(programs) => Part::Cuda(programs[device].bind_empty(device)?),
+            };
+            Ok(Mutex::new(part))
+        });
+        Ok(Bound {
+            topology: self.topology,
+            result: &self.signature().program.result,
             parts: parts.collect::<Result<_>>()?,
         })
     }
@@ -281,6 +324,41 @@ impl Code {
 }
 
 impl Part<'_> {
+    /// # Safety
+    /// The memory lives and is not written until the next run has ended.
+    unsafe fn put(&mut self, leaf: &Leaf, argument: Argument<'_>) -> Result<()> {
+        let sizes = argument.sizes.unwrap_or(&leaf.shape.dims);
+        match self {
+            #[cfg(feature = "cpu")]
+            // SAFETY: the caller's promise.
+            Self::Cpu(bound) => unsafe { bound.put(leaf, argument.bytes, sizes) },
+            #[cfg(feature = "cuda")]
+            Self::Cuda(bound) => bound.put(leaf, argument.bytes, sizes),
+        }
+    }
+
+    /// # Safety
+    /// The memory lives, and nothing else uses it, until the next run has ended.
+    #[cfg_attr(not(feature = "cpu"), allow(unused_variables, reason = "for CPUs"))]
+    unsafe fn place(&mut self, result: usize, memory: &mut [u8]) {
+        match self {
+            #[cfg(feature = "cpu")]
+            // SAFETY: the caller's promise.
+            Self::Cpu(bound) => unsafe { bound.place(result, memory) },
+            #[cfg(feature = "cuda")]
+            Self::Cuda(_) => {}
+        }
+    }
+
+    fn take(&self, result: usize, shape: &ArrayShape, memory: &mut [u8]) -> Result<Dims> {
+        match self {
+            #[cfg(feature = "cpu")]
+            Self::Cpu(bound) => bound.take(result, shape, memory),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(bound) => bound.take(result, shape, memory),
+        }
+    }
+
     fn execute(&mut self, member: Member<'_>) -> Result<()> {
         match self {
             #[cfg(feature = "cpu")]
@@ -317,6 +395,44 @@ impl Bound<'_> {
             lock(&parts[device]).execute(member)
         });
         run.map(drop)
+    }
+
+    /// Runs the program once on memory of a caller's, the arrays of one device after those of another.
+    /// Gives the sizes of each result.
+    ///
+    /// # Errors
+    /// As [`Bound::execute`] and [`Bound::outputs`].
+    ///
+    /// # Safety
+    /// No other run is made of what is bound before all memory has been brought again.
+    pub(super) unsafe fn run_on(
+        &mut self,
+        leaves: &[Leaf],
+        arguments: &[Argument<'_>],
+        results: &mut [&mut [u8]],
+    ) -> Result<Vec<Dims>> {
+        let outputs = self.result.leaves().into_iter();
+        let outputs: Vec<&ArrayShape> = outputs.filter_map(|(_, leaf)| leaf.as_array()).collect();
+        for (device, part) in self.parts.iter().enumerate() {
+            let mut part = lock(part);
+            for (leaf, argument) in leaves.iter().zip(&arguments[device * leaves.len()..]) {
+                // SAFETY: the arguments are borrowed until the run below has ended.
+                unsafe { part.put(leaf, *argument)? };
+            }
+            let own = results[device * outputs.len()..].iter_mut();
+            for (number, memory) in own.enumerate().take(outputs.len()) {
+                // SAFETY: as above, exclusively.
+                unsafe { part.place(number, memory) };
+            }
+        }
+        self.execute()?;
+        let mut sizes = Vec::with_capacity(results.len());
+        for (i, memory) in results.iter_mut().enumerate() {
+            let (device, number) = (i / outputs.len(), i % outputs.len());
+            let part = lock(&self.parts[device]);
+            sizes.push(part.take(number, outputs[number], memory)?);
+        }
+        Ok(sizes)
     }
 
     /// As [`Bound::execute`], with someone looking on at the first device.
@@ -366,7 +482,7 @@ impl Bound<'_> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poison| poison.into_inner())
 }
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "loader")]
 pub mod binding;
 #[cfg(feature = "loader")]
+pub mod calling;
+#[cfg(feature = "loader")]
 pub mod collective;
 #[cfg(feature = "cpu")]
 pub mod cpu;

@@ -32,8 +32,10 @@ use crate::executable::ThunkSequence;
 use crate::literal::ArrayLiteral;
 use crate::literal::device_form;
 use crate::runtime::binding;
+use crate::runtime::binding::Inputs;
 use crate::runtime::binding::Unwatched;
 use crate::runtime::binding::Watch;
+use crate::runtime::calling::Leaf;
 use crate::runtime::collective;
 use crate::runtime::collective::Member;
 use crate::runtime::cuda::device::Device;
@@ -51,6 +53,7 @@ use crate::runtime::custom_call::CustomCalls;
 use crate::runtime::sequence::Resolve;
 use crate::runtime::sequence::Run;
 use crate::shape::ArrayShape;
+use crate::shape::Dims;
 
 /// A program that can be bound and run.
 pub struct Program {
@@ -149,6 +152,11 @@ impl Program {
         self.allocs[alloc].size.0
     }
 
+    /// Its memory plan.
+    pub fn allocs(&self) -> &Arena<AllocId, Allocation> {
+        &self.allocs
+    }
+
     /// How it is called.
     pub fn signature(&self) -> &Signature {
         &self.signature
@@ -160,7 +168,19 @@ impl Program {
     /// # Errors
     /// `XA8001` when the inputs do not fit the signature, `XA8004` without memory.
     pub fn bind(&self, device: usize, inputs: Vec<ArrayLiteral>) -> Result<Bound<'_>> {
-        let mut inputs = binding::pair_inputs(&self.signature, inputs)?;
+        self.bind_paired(device, binding::pair_inputs(&self.signature, inputs)?)
+    }
+
+    /// Gives one of the program's devices memory and no inputs: [`Bound::put`] brings them before each
+    /// run.
+    ///
+    /// # Errors
+    /// `XA8004` without memory.
+    pub fn bind_empty(&self, device: usize) -> Result<Bound<'_>> {
+        self.bind_paired(device, Inputs::new())
+    }
+
+    fn bind_paired(&self, device: usize, mut inputs: Inputs<'_>) -> Result<Bound<'_>> {
         self.device.enter()?;
         let stream = Stream::new(&self.device)?;
         let mut memory = Vec::with_capacity(self.allocs.len());
@@ -217,6 +237,67 @@ impl Program {
 }
 
 impl Bound<'_> {
+    /// Copies what an array leaf of the parameters holds in the next run, in device form.
+    ///
+    /// # Errors
+    /// `XA8004` when it cannot be copied.
+    pub fn put(&mut self, leaf: &Leaf, bytes: &[u8], sizes: &[usize]) -> Result<()> {
+        let memory = leaf
+            .alloc
+            .and_then(|alloc| self.memory[alloc.index()].as_ref());
+        let Some(memory) = memory else {
+            return Ok(());
+        };
+        self.program.device.enter()?;
+        if memory.size() < leaf.shape.byte_size() {
+            return Err(binding::outside_its_buffer());
+        }
+        if !leaf.shape.is_dynamic() {
+            return self.stream.copy_in(memory.address(), bytes);
+        }
+        let mut whole = vec![0; leaf.shape.byte_size()];
+        device_form::write_real_part(bytes, sizes, &leaf.shape, &mut whole);
+        self.stream.copy_in(memory.address(), &whole)
+    }
+
+    /// Copies a result of the last run and gives its sizes.
+    ///
+    /// # Errors
+    /// As [`Bound::outputs`].
+    pub fn take(&self, result: usize, shape: &ArrayShape, memory: &mut [u8]) -> Result<Dims> {
+        self.program.device.enter()?;
+        let slice = self.program.signature.outputs[result].slice;
+        let copied = match shape.is_dynamic() {
+            false => {
+                let memory = &mut memory[..slice.size as usize];
+                let copied = self.copy_out(&slice, memory);
+                copied.map(|()| shape.dims.clone())
+            }
+            true => {
+                let mut whole = vec![0; slice.size as usize];
+                let copied = self.copy_out(&slice, &mut whole);
+                copied.and_then(|()| {
+                    let (bytes, sizes) = device_form::real_part(&whole, shape)?;
+                    memory[..bytes.len()].copy_from_slice(bytes);
+                    Ok(sizes)
+                })
+            }
+        };
+        // Results that nobody wrote are found when they are copied.
+        self.stream.settle(Ok(()))?;
+        copied
+    }
+
+    fn copy_out(&self, slice: &Slice, bytes: &mut [u8]) -> Result<()> {
+        let memory = match &self.program.allocs[slice.alloc].kind {
+            AllocKind::Constant(constant) => Some(&self.program.constants[constant.index()]),
+            _ => self.memory[slice.alloc.index()].as_ref(),
+        };
+        let memory = memory.filter(|memory| slice.offset + slice.size <= memory.size() as u64);
+        let memory = memory.ok_or_else(binding::outside_its_buffer)?;
+        self.stream.copy_out(bytes, memory.address() + slice.offset)
+    }
+
     /// Runs the program once on the device that memory was given to and waits for its end. Donated
     /// parameters hold a result afterwards, which the next run reads.
     ///
@@ -268,15 +349,8 @@ impl Bound<'_> {
     pub fn outputs(&self) -> Result<Vec<ArrayLiteral>> {
         self.program.device.enter()?;
         let outputs = binding::outputs(&self.program.signature, |slice| {
-            let memory = match &self.program.allocs[slice.alloc].kind {
-                AllocKind::Constant(constant) => Some(&self.program.constants[constant.index()]),
-                _ => self.memory[slice.alloc.index()].as_ref(),
-            };
-            let memory = memory.filter(|memory| slice.offset + slice.size <= memory.size() as u64);
-            let memory = memory.ok_or_else(binding::outside_its_buffer)?;
             let mut bytes = vec![0; slice.size as usize];
-            self.stream
-                .copy_out(&mut bytes, memory.address() + slice.offset)?;
+            self.copy_out(slice, &mut bytes)?;
             Ok(Cow::Owned(bytes))
         });
         // Results that nobody wrote are found when they are copied.

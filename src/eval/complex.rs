@@ -4,6 +4,7 @@
 //! functions" (1987); division after R. L. Smith (1962).
 
 use std::cmp::Ordering;
+use std::f64::consts::LN_2;
 
 use crate::hlo::BinaryOp;
 use crate::hlo::UnaryOp;
@@ -174,6 +175,9 @@ pub(super) fn log(z: C) -> C {
     // Close to the unit circle the logarithm of the length is a small difference of large numbers.
     let re = if big > 0.5 && big < 2.0 && !z.0.is_nan() && !z.1.is_nan() {
         0.5 * libm::log1p((big - 1.0) * (big + 1.0) + small * small)
+    } else if big > f64::MAX / 2.0 && big.is_finite() {
+        // The length may be no number though its logarithm is one.
+        LN_2 + libm::log(libm::hypot(z.0 / 2.0, z.1 / 2.0))
     } else {
         libm::log(libm::hypot(z.0, z.1))
     };
@@ -351,4 +355,25 @@ fn atan2(y: C, x: C) -> C {
     };
     let (a, b) = log(divide((x.0 - y.1, x.1 + y.0), sqrt(squares)));
     (b, -a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The right values are mpmath's.
+    #[test]
+    fn logarithms_of_numbers_longer_than_any_float() {
+        for (z, wanted) in [
+            ((f64::MAX, f64::MAX), 710.129_286_483_663_9),
+            ((-1.7e308, 1.7e308), 710.073_410_483_508_2),
+            ((1.2e308, -1.6e308), 709.889_355_822_726),
+            ((f64::MAX, 1.0), 709.782_712_893_384),
+        ] {
+            for re in [log(z).0, log1p(z).0] {
+                assert!((re - wanted).abs() <= 2e-13, "{z:?}: {re}");
+            }
+        }
+        assert_eq!(log((f64::INFINITY, 1.0)).0, f64::INFINITY);
+    }
 }

@@ -62,6 +62,8 @@ pub struct Groups {
     pub comp: CompId,
     /// Users of every value of it.
     pub users: Users,
+    /// What control edges lead to from each instruction.
+    pub after: IdMap<InstrId, SmallVec<[InstrId; 1]>>,
     /// What part each instruction can play.
     pub roles: IdMap<InstrId, Role>,
     /// The place of each instruction in the computation's list, operands before users.
@@ -85,7 +87,11 @@ impl Groups {
         }
         out
     }
-    /// Whether any value that leaves `from` (the given instructions), by way of other groups and
+    /// What comes after `id`: its users, and where its control edges lead.
+    pub fn followers(&self, id: InstrId) -> impl Iterator<Item = InstrId> {
+        self.users.get(id).iter().chain(&self.after[id]).copied()
+    }
+    /// Whether any edge that leaves `from` (the given instructions), by way of other groups and
     /// instructions, leads into `into`. `None` when the search looked at too much.
     pub fn reaches(&self, from: &[InstrId], into: GroupId, limit: usize) -> Option<bool> {
         let mut seen: IdSet<InstrId> = IdSet::new();
@@ -106,7 +112,7 @@ impl Groups {
             let groups = &self.of[id];
             if groups.is_empty() {
                 if self.position[id] < last {
-                    stack.extend(self.users.get(id));
+                    stack.extend(self.followers(id));
                 }
                 continue;
             }
@@ -117,7 +123,7 @@ impl Groups {
                 if seen_groups.insert(group) {
                     let roots = self.groups[group].roots.iter();
                     for &root in roots.filter(|&&root| self.position[root] < last) {
-                        stack.extend(self.users.get(root));
+                        stack.extend(self.followers(root));
                     }
                 }
             }

@@ -93,7 +93,7 @@ fn may_merge(module: &Module, groups: &Groups, a: GroupId, b: GroupId) -> Decisi
     for (from, to) in [(a, b), (b, a)] {
         let mut starts = Vec::new();
         for &root in &groups.groups[from].roots {
-            starts.extend(groups.users.get(root));
+            starts.extend(groups.followers(root));
         }
         if groups.reaches(&starts, to, SEARCH_LIMIT) != Some(false) {
             return Decision::Forbid("one kernel needs the other's result");

@@ -6,6 +6,8 @@
 //! between kernels can arise; where its value is needed outside too (an extra result), the groups
 //! are searched for one.
 
+use smallvec::SmallVec;
+
 use crate::analysis::cost;
 use crate::analysis::users::Users;
 use crate::base::Arena;
@@ -41,8 +43,12 @@ pub fn group(module: &Module, comp: CompId, rewrites: &mut Rewrites<'_>) -> Grou
     }
     let mut roles: IdMap<InstrId, Role> = IdMap::new();
     let mut position: IdMap<InstrId, usize> = IdMap::new();
+    let mut after: IdMap<InstrId, SmallVec<[InstrId; 1]>> = IdMap::new();
     for (at, &id) in order.iter().enumerate() {
         position.set(id, at);
+        for &before in &module.instr(id).control_predecessors {
+            after[before].push(id);
+        }
         if !before.contains(id) {
             roles.set(id, decide::role(module, module.instr(id)));
         }
@@ -53,6 +59,7 @@ pub fn group(module: &Module, comp: CompId, rewrites: &mut Rewrites<'_>) -> Grou
         groups: Groups {
             comp,
             users: Users::of(module, &[comp]),
+            after,
             roles,
             position,
             groups: Arena::new(),
@@ -430,13 +437,13 @@ impl Vertical<'_> {
             })
             .collect();
         // A user that is in this group and in another is looked at through the other.
-        let mut from = Vec::new();
+        let mut from = self.groups.after[id].to_vec();
         for user in others {
             let groups = &self.groups.of[user];
             if groups.contains(&group) {
                 for other in groups.iter().filter(|o| **o != group) {
                     for &root in &self.groups.groups[*other].roots {
-                        from.extend(self.groups.users.get(root));
+                        from.extend(self.groups.followers(root));
                     }
                 }
             } else {

@@ -55,7 +55,7 @@ cmake --build "$work/cmake" >>"$work/cmake.log"
 says_so "$work/cmake/example"
 says_so "$work/cmake/example_static"
 
-python=${PYTHON:-target/tools/venv/bin/python}
+python=${PYTHON:-$PWD/target/tools/venv/bin/python}
 cc "${strict[@]}" -shared -fPIC -I"$prefix/include" tests/library/scale.c -o "$work/bundles/libscale.so"
 if headers=$("$python" -c "import jax; print(jax.ffi.include_dir())" 2>/dev/null) && command -v c++ >/dev/null; then
   c++ -w -std=c++17 -shared -fPIC -I"$headers" tests/library/scale_stock.cc -o "$work/bundles/libscale_stock.so"

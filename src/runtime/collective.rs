@@ -13,6 +13,8 @@ use crate::collective::Key;
 use crate::collective::Topology;
 use crate::executable::CollectiveThunk;
 use crate::executable::CollectiveThunkKind;
+use crate::executable::ShapedSlice;
+use crate::executable::Slice;
 use crate::literal::number;
 use crate::literal::number::Number;
 use crate::runtime::binding::refused_too_late;
@@ -69,8 +71,10 @@ enum Share {
     Of(Option<usize>),
 }
 
-/// A device's part in a collective, worked out once.
-pub struct Meeting {
+/// A device's part in a collective, worked out once. `B` is memory of the device.
+pub struct Meeting<B> {
+    sources: Vec<B>,
+    results: Vec<B>,
     key: Key,
     place: String,
     form: String,
@@ -80,8 +84,9 @@ pub struct Meeting {
     share: Share,
 }
 
-impl Meeting {
-    /// Of a thunk that has passed the check; `place` is the instruction it came from.
+impl<B: Copy> Meeting<B> {
+    /// Of a thunk that has passed the check; `place` is the instruction it came from, and `block` gives
+    /// the memory of a slice.
     ///
     /// # Errors
     /// `XA8003` for a reduction of a type that this loader does not reduce, `XA9001` for a thunk that
@@ -91,6 +96,7 @@ impl Meeting {
         place: &str,
         topology: Topology,
         device: usize,
+        block: impl Fn(&Slice) -> B,
     ) -> Result<Self> {
         let group = group(thunk, topology, device);
         let rank = group.iter().position(|&member| member == device);
@@ -134,7 +140,10 @@ impl Meeting {
             .iter()
             .map(|s| s.slice.size.to_string())
             .collect();
+        let blocks = |shaped: &[ShapedSlice]| shaped.iter().map(|s| block(&s.slice)).collect();
         Ok(Self {
+            sources: blocks(&thunk.sources),
+            results: blocks(&thunk.destinations),
             key: Key {
                 is_channel: thunk.mode.has_channel(),
                 number: thunk.op_id,
@@ -148,16 +157,31 @@ impl Meeting {
         })
     }
 
-    /// Meets the group; `write` is given the number of each result and bytes of it from an offset on.
+    /// Meets the group with what `read` finds in the memory of operands; `write` is given memory of
+    /// results, and bytes for it from an offset on.
     ///
     /// # Errors
-    /// `XA8004` when somebody failed or cannot come any more.
+    /// `XA8004` when somebody failed or cannot come any more; those of `read` and `write`.
     pub fn run(
         &self,
         member: Member<'_>,
-        given: Brought,
-        mut write: impl FnMut(usize, usize, &[u8]) -> Result<()>,
+        read: impl FnMut(B) -> Result<Vec<u8>>,
+        mut write: impl FnMut(B, usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
+        let given: Brought = self
+            .sources
+            .iter()
+            .copied()
+            .map(read)
+            .collect::<Result<_>>()?;
+        let mut write = |result: usize, offset, bytes: &[u8]| {
+            let block = self.results.get(result).copied();
+            write(
+                block.ok_or_else(|| refused_too_late("collective"))?,
+                offset,
+                bytes,
+            )
+        };
         let sizes: Vec<usize> = given.iter().map(Vec::len).collect();
         let call = Call {
             key: self.key,

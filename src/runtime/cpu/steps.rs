@@ -107,14 +107,7 @@ pub enum Step {
     /// A function of the host.
     Custom(Box<CustomStep>),
     /// A collective.
-    Collective(Box<CollectiveStep>),
-}
-
-/// A collective, with the memory of its operands and results.
-pub struct CollectiveStep {
-    meeting: Meeting,
-    sources: Vec<Block>,
-    results: Vec<Block>,
+    Collective(Box<Meeting<Block>>),
 }
 
 /// A call of a function of the host.
@@ -178,15 +171,9 @@ impl Resolve for Resolver<'_> {
             ThunkKind::CustomCall(call) => self.custom_call(call)?,
             ThunkKind::Collective(c) => {
                 let (topology, device) = (self.program.topology, self.device);
-                Step::Collective(Box::new(CollectiveStep {
-                    meeting: Meeting::new(c, &thunk.origin, topology, device)?,
-                    sources: c.sources.iter().map(|s| self.block(&s.slice)).collect(),
-                    results: c
-                        .destinations
-                        .iter()
-                        .map(|s| self.block(&s.slice))
-                        .collect(),
-                }))
+                let block = |slice: &Slice| self.block(slice);
+                let meeting = Meeting::new(c, &thunk.origin, topology, device, block)?;
+                Step::Collective(Box::new(meeting))
             }
             ThunkKind::ReplicaId(slice) => {
                 let number = self.program.topology.replica_of(self.device);
@@ -440,18 +427,17 @@ unsafe fn run_step(step: &Step, program: &Program, member: Member<'_>) -> Result
         }
         // SAFETY: the caller's promise.
         Step::Custom(step) => unsafe { run_custom(step, pool) },
-        Step::Collective(step) => {
+        Step::Collective(meeting) => {
             // SAFETY: the caller's promise.
-            let sources = step.sources.iter().map(|b| unsafe { b.bytes() }.to_vec());
-            step.meeting
-                .run(member, sources.collect(), |result, offset, bytes| {
-                    // SAFETY: the caller's promise; what was brought are copies.
-                    let result = unsafe { step.results[result].bytes_mut() };
-                    let place = result.get_mut(offset..offset + bytes.len());
-                    let place = place.ok_or_else(|| refused_too_late("collective"))?;
-                    place.copy_from_slice(bytes);
-                    Ok(())
-                })
+            let read = |source: Block| Ok(unsafe { source.bytes() }.to_vec());
+            meeting.run(member, read, |result, offset, bytes| {
+                // SAFETY: the caller's promise; what was brought are copies.
+                let result = unsafe { result.bytes_mut() };
+                let place = result.get_mut(offset..offset + bytes.len());
+                let place = place.ok_or_else(|| refused_too_late("collective"))?;
+                place.copy_from_slice(bytes);
+                Ok(())
+            })
         }
     }
 }

@@ -67,14 +67,7 @@ pub(super) enum Step {
     /// A function of the host.
     Host(Box<HostStep>),
     /// A collective.
-    Collective(Box<CollectiveStep>),
-}
-
-/// A collective, with the device memory of its operands and results.
-pub(super) struct CollectiveStep {
-    meeting: Meeting,
-    sources: Vec<Block>,
-    results: Vec<Block>,
+    Collective(Box<Meeting<Block>>),
 }
 
 /// A call of a function of the host, with the device memory of its operands and results.
@@ -156,15 +149,9 @@ impl Resolve for Resolver<'_> {
             }
             ThunkKind::Collective(c) => {
                 let (topology, device) = (self.program.topology, self.device);
-                Step::Collective(Box::new(CollectiveStep {
-                    meeting: Meeting::new(c, &thunk.origin, topology, device)?,
-                    sources: c.sources.iter().map(|s| self.block(&s.slice)).collect(),
-                    results: c
-                        .destinations
-                        .iter()
-                        .map(|s| self.block(&s.slice))
-                        .collect(),
-                }))
+                let block = |slice: &Slice| self.block(slice);
+                let meeting = Meeting::new(c, &thunk.origin, topology, device, block)?;
+                Step::Collective(Box::new(meeting))
             }
             ThunkKind::ReplicaId(slice) => {
                 let number = self.program.topology.replica_of(self.device);
@@ -325,8 +312,8 @@ impl Run for Runner<'_> {
                 self.call_host(step)?;
                 "custom-call"
             }
-            Step::Collective(step) => {
-                self.meet(step)?;
+            Step::Collective(meeting) => {
+                self.meet(meeting)?;
                 "collective"
             }
         };
@@ -346,32 +333,28 @@ impl Run for Runner<'_> {
 
 impl Runner<'_> {
     /// Copies operands to the host, meets the other devices, and copies results to the device.
-    fn meet(&self, step: &CollectiveStep) -> Result<()> {
-        let mut given = Vec::with_capacity(step.sources.len());
-        for block in &step.sources {
-            let mut bytes = vec![0; block.size];
-            self.stream.copy_out(&mut bytes, block.address)?;
-            given.push(bytes);
-        }
-        step.meeting
-            .run(self.member, given, |result, offset, bytes| {
-                let block = step.results[result];
-                if offset + bytes.len() > block.size {
-                    return Err(refused_too_late("collective"));
-                }
-                self.device.enter()?;
-                self.stream.copy_in(block.address + offset as u64, bytes)
-            })
+    fn meet(&self, meeting: &Meeting<Block>) -> Result<()> {
+        let read = |block| self.bytes(block);
+        meeting.run(self.member, read, |block, offset, bytes| {
+            if offset + bytes.len() > block.size {
+                return Err(refused_too_late("collective"));
+            }
+            self.device.enter()?;
+            self.stream.copy_in(block.address + offset as u64, bytes)
+        })
+    }
+
+    /// What a block holds, on the host.
+    fn bytes(&self, block: Block) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; block.size];
+        self.stream.copy_out(&mut bytes, block.address)?;
+        Ok(bytes)
     }
 
     /// Copies operands to the host, calls the function, and copies its results to the device.
     fn call_host(&self, step: &HostStep) -> Result<()> {
-        let mut operands = Vec::with_capacity(step.operands.len());
-        for (_, block) in &step.operands {
-            let mut bytes = vec![0; block.size];
-            self.stream.copy_out(&mut bytes, block.address)?;
-            operands.push(bytes);
-        }
+        let operands = step.operands.iter().map(|(_, block)| self.bytes(*block));
+        let operands: Vec<Vec<u8>> = operands.collect::<Result<_>>()?;
         let blocks = step.results.iter();
         let mut results: Vec<Vec<u8>> = blocks.map(|(_, block)| vec![0; block.size]).collect();
         let shapes = step.operands.iter().map(|(shape, _)| shape);

@@ -224,6 +224,9 @@ pub fn expand_mesh(sizes: &[i64], devices: &[i64], axes: &[MeshAxis]) -> Option<
                 (before, before.checked_mul(usize::try_from(size).ok()?)?)
             }
         };
+        if end == 0 || !whole.is_multiple_of(end) {
+            return None;
+        }
         cuts[axis.axis].extend([begin, end]);
         spans.push((axis.axis, begin, end));
     }
@@ -397,6 +400,7 @@ mod tests {
         );
         assert_eq!(expand_mesh(&[2], &[], &[]).unwrap(), [vec![0], vec![1]]);
         assert_eq!(expand_mesh(&[6], &[], &[part(0, (2, 2))]), None);
+        assert_eq!(expand_mesh(&[4], &[], &[part(0, (2, 4))]), None);
         assert_eq!(expand_mesh(&[4], &[], &[whole(0), part(0, (2, 2))]), None);
         assert_eq!(expand_mesh(&[4], &[0, 1], &[whole(0)]), None);
         assert_eq!(expand_mesh(&[4], &[], &[whole(1)]), None);

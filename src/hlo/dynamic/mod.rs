@@ -486,9 +486,13 @@ impl Question<'_> {
             n => (n as i64 - 1).saturating_mul(window.window_dilation) + 1,
         };
         let padding = window.padding_low.saturating_add(window.padding_high);
-        let room = padding.saturating_sub(reach).saturating_add(window.stride);
+        // A step over everything is as good as a longer one, and counts in s32.
+        let bound = (self.bound(operand, dim) as i64).saturating_mul(window.base_dilation);
+        let beyond = bound.saturating_add(padding).saturating_add(1).max(1);
+        let stride = window.stride.min(beyond);
+        let room = padding.saturating_sub(reach).saturating_add(stride);
         let base = dilated(size, window.base_dilation).plus(room);
-        base.over(window.stride).at_least(0)
+        base.over(stride).at_least(0)
     }
 }
 
@@ -536,7 +540,7 @@ mod tests {
             declared: &declared,
             constant: &|_| None,
         };
-        for stride in 1..3 {
+        for stride in [1, 2, 5, i64::from(i32::MAX), i64::MAX] {
             for (padding_low, padding_high) in [(0, 0), (1, 2), (-1, 0), (3, -2)] {
                 for (window_dilation, base_dilation) in [(1, 1), (2, 1), (1, 3)] {
                     let window = WindowDim {

@@ -55,6 +55,16 @@ impl Infer<'_> {
                 self.arity(6)?;
                 let (input, output) = (self.array(0)?, self.array(1)?);
                 self.same_type(0, input.ty, 1, output.ty)?;
+                let rows = input.dims.split_first().zip(output.dims.split_first());
+                let fits = rows.is_some_and(|((_, input), (_, output))| input == output);
+                self.ensure(fits, || {
+                    let (from, to) = (text(self.operands[0]), text(self.operands[1]));
+                    format!("rows of {from} are no rows of {to}")
+                })?;
+                let rank = self.array(2)?.rank();
+                self.ensure((1..3).contains(&rank), || {
+                    format!("offsets have rank {rank} instead of 1 or 2")
+                })?;
                 for i in 2..6 {
                     let array = self.array(i)?;
                     self.ensure(array.ty.is_integer(), || {

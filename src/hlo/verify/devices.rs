@@ -138,7 +138,15 @@ fn fits(
             }
             Err(format!("{given} operands for groups of {size} devices"))
         }
-        CollectiveKind::RaggedAllToAll => even(size).map(drop).map_err(str::to_owned),
+        CollectiveKind::RaggedAllToAll => {
+            let size = even(size)?;
+            let offsets = instr.operands.get(2).map(|&operand| module.shape(operand));
+            let given = along(offsets, 0).unwrap_or(0);
+            if given.is_multiple_of(size) {
+                return Ok(());
+            }
+            Err(format!("{given} offsets for groups of {size} devices"))
+        }
         CollectiveKind::AllReduce { .. }
         | CollectiveKind::AllReduceStart { .. }
         | CollectiveKind::CollectiveBroadcast

@@ -13,7 +13,8 @@
 //! - S5: control predecessors stand in the same computation, before what they hold back.
 //! - S6: parameters are numbered from zero without gaps, and the parameter list is in that order.
 //! - S7: no computation calls itself, directly or through others.
-//! - S8: a computation applied to elements (by reduce, map, sort, scatter, ...) has no side effects.
+//! - S8: a computation applied to elements (by reduce, map, sort, scatter, ...) has no side effects
+//!   and no collectives.
 //! - S9: nothing calls the entry computation.
 //! - S10: the entry layout has the parameters and the result of the entry computation.
 //!

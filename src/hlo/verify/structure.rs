@@ -170,7 +170,7 @@ pub(super) fn calls(report: &mut Report<'_>) {
             }
             if let Some(callee) = guilty {
                 let message = format!(
-                    "`{}` applies computation `{}`, which has side effects, to elements",
+                    "`{}` applies computation `{}`, which has side effects or is collective, to elements",
                     instr.name, module.comps[callee].name
                 );
                 report.instr_error(MODULE_STRUCTURE, id, message);
@@ -218,7 +218,7 @@ fn callees(module: &Module, comp: CompId) -> Vec<CompId> {
     out
 }
 
-/// The computations that have side effects, reached from the entry or not.
+/// The computations that have side effects or meet other devices, reached from the entry or not.
 fn effects_everywhere(module: &Module) -> IdSet<CompId> {
     let mut out = IdSet::new();
     for comp in visit::comps_from(module, module.comps.ids()) {
@@ -226,7 +226,8 @@ fn effects_everywhere(module: &Module) -> IdSet<CompId> {
             let op = &module.instrs[id].op;
             let mut called = false;
             visit::each_called(op, |callee| called |= out.contains(callee));
-            called || visit::op_has_side_effect(op)
+            let meets = matches!(op, Op::Collective { .. });
+            called || meets || visit::op_has_side_effect(op)
         });
         if effect {
             out.insert(comp);

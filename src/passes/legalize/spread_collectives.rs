@@ -562,7 +562,9 @@ impl<'b, 'm> Spread<'b, 'm> {
         let inputs = self.stacked(&[input], of.clone())?[0];
         let mut tables = Vec::new();
         for &table in &operands[2..5] {
-            tables.push(self.all_to_all_by(table, 0, of.clone())?);
+            let table = self.all_to_all_by(table, 0, of.clone())?;
+            let count = self.b.dims(table)?.iter().product();
+            tables.push(self.b.reshape(table, &[count])?);
         }
         if input_dims.first() == Some(&0) || output_dims.first() == Some(&0) {
             return Ok(output);

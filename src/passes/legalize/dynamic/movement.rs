@@ -1,6 +1,8 @@
 //! Ops that move the elements of dynamic arrays.
 
+use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::base::codes;
 use crate::hlo::BinaryOp;
 use crate::hlo::Builder;
 use crate::hlo::CompId;
@@ -249,6 +251,9 @@ impl Work<'_> {
         if open.is_empty() {
             return self.on_data();
         }
+        if self.operands[count].shape.dims.get(dims.index_vector_dim) == Some(&0) {
+            return self.scatter_of_real(body, &open);
+        }
         let ty = self.operands[count].shape.ty;
         let (signed, outside) = match (ty.is_signed(), ty.bit_width()) {
             (true, _) => (ty, -1),
@@ -267,5 +272,28 @@ impl Work<'_> {
             unique_indices,
         };
         Ok(self.on(op, operands))
+    }
+
+    /// Without indices that could point outside, what changes nothing stands for updates that are not
+    /// real: beyond these sizes in dimensions of the indices.
+    fn scatter_of_real(&mut self, body: CompId, open: &[(usize, InstrId)]) -> Result<InstrId> {
+        let Op::Scatter { dims, .. } = self.op.clone() else {
+            return self.on_data();
+        };
+        let count = (self.operands.len() - 1) / 2;
+        let ty = self.operands[0].shape.ty;
+        let Some(nothing) = self.neutral(body, ty).filter(|_| count == 1) else {
+            let message = "`scatter` of a dynamic number of updates without indices combines by something else than one op";
+            return Err(Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, message));
+        };
+        let updates = self.operands[2].clone();
+        let scattered = (0..updates.shape.rank()).filter(|d| !dims.update_window_dims.contains(d));
+        let scattered: Vec<usize> = scattered.collect();
+        let batch = |d: usize| d - usize::from(d > dims.index_vector_dim);
+        let sizes = open.iter().map(|&(d, size)| (scattered[batch(d)], size));
+        let sizes: Vec<(usize, InstrId)> = sizes.collect();
+        let mut operands: Vec<InstrId> = self.operands.iter().map(|o| o.data).collect();
+        operands[2] = self.fill(updates.data, &sizes, nothing)?;
+        Ok(self.on(self.op.clone(), operands))
     }
 }

@@ -121,17 +121,17 @@ impl<'m> Converter<'m> {
         }
     }
 
-    /// The sharding that `mhlo.sharding` says, or `sdy.sharding`.
+    /// The sharding that `sdy.sharding` says, else `mhlo.sharding`.
     pub(super) fn sharding_of(
         &self,
         op: OpRef<'m>,
         attrs: &'m AttrMap,
     ) -> Result<Option<Sharding>> {
-        if let Some(attr) = attrs.get("mhlo.sharding") {
-            return self.parsed_sharding(op, attr).map(Some);
+        if let Some(attr) = attrs.get("sdy.sharding") {
+            return self.shardy_sharding(op, attr).map(Some);
         }
-        match attrs.get("sdy.sharding") {
-            Some(attr) => self.shardy_sharding(op, attr).map(Some),
+        match attrs.get("mhlo.sharding") {
+            Some(attr) => self.parsed_sharding(op, attr).map(Some),
             None => Ok(None),
         }
     }

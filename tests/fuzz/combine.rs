@@ -88,6 +88,14 @@ pub fn scalar(maker: &mut Maker, ty: PrimitiveType, text: &str) -> usize {
     maker.op(ty, &[], format!("constant({text})"), &[], Accuracy::Bits)
 }
 
+/// What a reduction starts from: mostly what changes nothing, else zero or one, which counts.
+pub fn start(maker: &mut Maker, by: &Combiner, ty: PrimitiveType) -> usize {
+    match maker.random.below(4) {
+        0 => maker.whole(ty, &[], 0, 1),
+        _ => scalar(maker, ty, &by.neutral),
+    }
+}
+
 /// An array to combine `count` elements of at a time, each exactly.
 pub fn combinable(
     maker: &mut Maker,
@@ -118,8 +126,8 @@ fn reduce(maker: &mut Maker) -> usize {
     let by = combiner(maker, ty);
     let reduced = maker.random.some(dims.len());
     let count: usize = reduced.iter().map(|&d| dims[d]).product();
-    let x = combinable(maker, &by, ty, &dims, count);
-    let init = scalar(maker, ty, &by.neutral);
+    let x = combinable(maker, &by, ty, &dims, count + 1);
+    let init = start(maker, &by, ty);
     let name = body(maker, by.op, ty);
     let kept: Vec<usize> = (0..dims.len())
         .filter(|d| !reduced.contains(d))
@@ -255,9 +263,9 @@ fn reduce_window(maker: &mut Maker) -> usize {
     let dims: Vec<usize> = (0..rank).map(|_| 1 + maker.random.below(9)).collect();
     let by = combiner(maker, ty);
     let (windows, to) = windows(maker, &dims);
-    let count = windows.iter().map(|w| w.size).product();
-    let x = combinable(maker, &by, ty, &dims, count);
-    let init = scalar(maker, ty, &by.neutral);
+    let count: usize = windows.iter().map(|w| w.size).product();
+    let x = combinable(maker, &by, ty, &dims, count + 1);
+    let init = start(maker, &by, ty);
     let name = body(maker, by.op, ty);
     let window = window_text(&windows);
     let text = format!("reduce-window(v{x}, v{init}), window={window}, to_apply={name}");

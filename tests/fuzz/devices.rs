@@ -132,11 +132,41 @@ fn wrapped(maker: &mut Maker, x: usize, to: &[usize], what: &str) -> usize {
     }
 }
 
+/// Groups of any sizes, which only a reduction of plain elements may have.
+fn uneven(maker: &mut Maker) -> Groups {
+    let (replicas, partitions) = maker.program.devices;
+    let order = maker.random.order(replicas);
+    let cut = maker.random.below(replicas + 1);
+    let parts = [&order[..cut], &order[cut..]];
+    let parts = parts.iter().filter(|part| !part.is_empty());
+    let listed: Vec<String> = parts.map(|part| format!("{{{}}}", list(part))).collect();
+    let (mut text, mut size) = (
+        format!(", replica_groups={{{}}}", listed.join(",")),
+        replicas,
+    );
+    if maker.random.one_in(2) {
+        text.push_str(&format!(", channel_id={}", 1 + maker.program.lines.len()));
+        size *= partitions;
+    }
+    Groups {
+        text,
+        size,
+        ids: replicas,
+    }
+}
+
 fn all_reduce(maker: &mut Maker) -> usize {
     let ty = maker.ty_where(computes);
     let dims = maker.dims();
     let by = combiner(maker, ty);
-    let groups = groups(maker, true);
+    let plain = match ty {
+        PrimitiveType::Pred => matches!(by.op, "and" | "or"),
+        _ => matches!(by.op, "add" | "maximum" | "minimum"),
+    };
+    let groups = match plain && maker.random.one_in(3) {
+        true => uneven(maker),
+        false => groups(maker, true),
+    };
     // In a loop sums are summed again.
     let x = combinable(maker, &by, ty, &dims, groups.size * groups.size);
     let name = body(maker, by.op, ty);
@@ -195,6 +225,16 @@ fn all_gather(maker: &mut Maker) -> usize {
         let start = maker.other_op(&shapes, format!("all-gather-start(v{x}){what}"), &[x]);
         let text = format!("all-gather-done(v{start})");
         return maker.op(ty, &to, text, &[start], Accuracy::Exact);
+    }
+    if maker.random.one_in(4) {
+        let other = maker.ty();
+        let y = maker.exact_of(other, &dims);
+        let text = format!("all-gather(v{x}, v{y}){what}");
+        let parts = [
+            (ty, to.clone(), Accuracy::Exact),
+            (other, to, Accuracy::Exact),
+        ];
+        return maker.tuple_op(&parts, text, &[x, y])[0];
     }
     wrapped(maker, x, &to, &format!("all-gather(@){what}"))
 }

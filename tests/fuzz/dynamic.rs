@@ -11,6 +11,7 @@ use super::combine::body;
 use super::combine::combinable;
 use super::combine::combiner;
 use super::combine::scalar;
+use super::combine::start;
 use super::combine::window_text;
 use super::combine::windows;
 use super::control::exact_op;
@@ -551,10 +552,7 @@ fn reduce(maker: &mut Maker) -> usize {
     let rank = 1 + maker.random.below(3);
     let (x, of, by) = combined(maker, rank);
     let reduced = maker.random.some(rank);
-    let init = match maker.random.below(3) {
-        0 => maker.whole(of.ty, &[], 0, 1),
-        _ => scalar(maker, of.ty, &by.neutral),
-    };
+    let init = start(maker, &by, of.ty);
     let name = body(maker, by.op, of.ty);
     let kept = (0..rank).filter(|d| !reduced.contains(d));
     let (dims, open) = kept.map(|d| (of.dims[d], of.open[d])).unzip();
@@ -570,7 +568,7 @@ fn reduce_window(maker: &mut Maker) -> usize {
     let rank = 1 + maker.random.below(2);
     let (x, of, by) = combined(maker, rank);
     let (windows, dims) = windows(maker, &of.dims);
-    let init = scalar(maker, of.ty, &by.neutral);
+    let init = start(maker, &by, of.ty);
     let name = body(maker, by.op, of.ty);
     let to = Bounds { dims, ..of };
     let window = window_text(&windows);
@@ -744,6 +742,18 @@ fn scatter(maker: &mut Maker) -> usize {
     let rest = Bounds::new(ty, vec![count, width], vec![true, false]);
     let updates = made(maker, &rest, most);
     let name = body(maker, by.op, ty);
+    if maker.random.one_in(5) {
+        // All updates go to the beginning, since there is nothing that says where.
+        let nowhere = Bounds::new(places.ty, vec![count, 0], vec![true, false]);
+        let indices = parameter(maker, &nowhere, None);
+        let x = combinable(maker, &by, ty, &[width], count + 1);
+        let text = format!(
+            "scatter(v{x}, v{indices}, v{updates}), update_window_dims={{1}}, inserted_window_dims={{}}, \
+             scatter_dims_to_operand_dims={{}}, index_vector_dim=1, to_apply={name}"
+        );
+        let operands = [x, indices, updates];
+        return maker.op(ty, &[width], text, &operands, Accuracy::Exact);
+    }
     let text = format!(
         "scatter(v{x}, v{indices}, v{updates}), update_window_dims={{1}}, inserted_window_dims={{0}}, \
          scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply={name}"

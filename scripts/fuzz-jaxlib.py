@@ -24,7 +24,9 @@ KNOWN = [
     (r"(?s)f4e2m1fn\[.*= [su]\d+\[[^=]*convert\(", "f4e2m1fn becomes the end of an integer's range"),
     (r"fnuz\[", "a small negative number becomes NaN where it should become zero"),
     (r"= [su]\d+\[[^=]*power\(", "powers of negative integers that wrap"),
-    (r"= c\d+\[[^=]*(divide|exponential)\(", "infinite quotients and powers of e are NaN in parts"),
+    (r"= c\d+\[[^=]*(divide|exponential|logistic)\(", "infinite quotients and powers of e are NaN in parts"),
+    (r"c\d+\[[^\n]*(maximum|minimum|compare)\(", "complex numbers are ordered another way"),
+    (r"(?s)entry_computation_layout.*\"TopK\"", "results of TopK in another layout have holes"),
     (r"= c\d+\[[^=]*convolution\([^\n]*feature_group_count", "groups of complex numbers give zeros"),
 ]
 

@@ -502,20 +502,12 @@ fn reshape(maker: &mut Maker) -> usize {
     let of = bounds(maker, x);
     let d = maker.random.below(of.rank());
     let mut to = of.clone();
-    let mut inferred = None;
-    let divisor = (2..4).find(|n| of.dims[d].is_multiple_of(*n) && of.dims[d] > *n);
+    // A size that is known only when the program runs need not be a multiple.
+    let divisor = (2..4).find(|n| of.dims[d].is_multiple_of(*n) && of.dims[d] > *n && !of.open[d]);
     match divisor {
         Some(n) if maker.random.one_in(2) => {
-            let first = maker.random.one_in(2);
-            let sizes = if first {
-                [of.dims[d] / n, n]
-            } else {
-                [n, of.dims[d] / n]
-            };
-            to.dims.splice(d..=d, sizes);
-            to.open
-                .splice(d..=d, [first && of.open[d], !first && of.open[d]]);
-            inferred = of.open[d].then_some(d + usize::from(!first));
+            to.dims.splice(d..=d, [of.dims[d] / n, n]);
+            to.open.insert(d, false);
         }
         _ if d + 1 < of.rank() => {
             to.dims[d] *= to.dims.remove(d + 1);
@@ -526,8 +518,7 @@ fn reshape(maker: &mut Maker) -> usize {
             to.open.insert(d, false);
         }
     }
-    let at = inferred.map_or(String::new(), |d| format!(", inferred_dimension={d}"));
-    moves(maker, &to, format!("reshape(v{x}){at}"), &[x])
+    moves(maker, &to, format!("reshape(v{x})"), &[x])
 }
 
 /// An array to combine the elements of, and how: at most all of them, and an initial value.

@@ -32,16 +32,25 @@ pub(super) fn is_prefix(dims: &[usize], sizes: &[Option<InstrId>]) -> bool {
 }
 
 /// Whether a reshape leaves the real elements where they are: within each group of dimensions that
-/// hold the same elements, they come first before and after.
-pub(super) fn keeps_order(operand: &Array, result: &ArrayShape, sizes: &[Option<InstrId>]) -> bool {
+/// hold the same elements, they come first before and after. Where the program says the sizes, a
+/// group holds as many as before only if no other is dynamic.
+pub(super) fn keeps_order(
+    op: &Op,
+    operand: &Array,
+    result: &ArrayShape,
+    sizes: &[Option<InstrId>],
+) -> bool {
     let dims = &operand.shape.dims;
-    groups(dims, &result.dims).into_iter().all(|group| {
+    let mut dynamic = 0;
+    let in_order = groups(dims, &result.dims).into_iter().all(|group| {
         let open = sizes[group.to.clone()].iter().any(Option::is_some);
         let before = &operand.sizes[group.from.clone()];
+        dynamic += usize::from(open);
         open == before.iter().any(Option::is_some)
             && is_prefix(&dims[group.from], before)
             && is_prefix(&result.dims[group.to.clone()], &sizes[group.to])
-    })
+    });
+    in_order && (dynamic < 2 || !matches!(op, Op::DynamicReshape))
 }
 
 /// The real elements of an array in row-major order as those of an array of other dimensions:

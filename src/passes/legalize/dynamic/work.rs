@@ -214,7 +214,8 @@ impl<'m> Work<'m> {
         let operand = self.operands[0].clone();
         let whole =
             is_prefix(&operand.shape.dims, &operand.sizes) && is_prefix(&result.dims, &sizes);
-        if whole || keeps_order(&operand, &result, &sizes) || result.element_count() == 0 {
+        let stays = whole || keeps_order(&self.op, &operand, &result, &sizes);
+        if stays || result.element_count() == 0 {
             return self.b.reshape(operand.data, &result.dims);
         }
         rearranged(

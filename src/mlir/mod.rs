@@ -28,6 +28,7 @@ pub mod dialect;
 pub mod location;
 pub mod module;
 pub mod print;
+mod structure;
 pub mod text;
 pub mod types;
 

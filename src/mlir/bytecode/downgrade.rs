@@ -13,6 +13,8 @@ use crate::mlir::bytecode::upgrade::Spelling;
 use crate::mlir::bytecode::upgrade::Wrong;
 use crate::mlir::bytecode::vhlo_ops;
 use crate::mlir::bytecode::vhlo_ops::VhloOp;
+use crate::mlir::structure::integer_fields;
+use crate::mlir::structure::is_single;
 use crate::mlir::types::Type;
 
 /// The attributes of an op for its revision in VHLO; `op` is its name in StableHLO.
@@ -66,12 +68,8 @@ fn explode(op: &str, name: &str, attr: &Attr, found: &mut AttrMap) -> Result<boo
         && structure == name
     {
         let fields = attr.as_struct("stablehlo", kind).ok_or_else(wrong)?;
-        let known = stablehlo::INTEGER_STRUCTURES.iter();
-        let known = known
-            .filter(|known| known.0 == kind)
-            .flat_map(|known| known.1);
-        for field in known {
-            let part = match stablehlo::is_single(field) {
+        for field in integer_fields(kind).unwrap_or_default() {
+            let part = match is_single(field) {
                 true => Attr::i64(fields.int(field).ok_or_else(wrong)?),
                 false => tensor(&fields.ints(field).ok_or_else(wrong)?),
             };

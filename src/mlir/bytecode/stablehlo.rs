@@ -7,6 +7,8 @@ use crate::base::Result;
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::DenseArray;
 use crate::mlir::bytecode::table::Decoder;
+use crate::mlir::structure::integer_fields;
+use crate::mlir::structure::is_single;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
 
@@ -118,70 +120,10 @@ impl Fields {
     }
 }
 
-/// Fields that are lists of integers, or, where the name ends in `_`, one integer.
-const DOT: &[&str] = &[
-    "lhs_batching_dimensions",
-    "rhs_batching_dimensions",
-    "lhs_contracting_dimensions",
-    "rhs_contracting_dimensions",
-];
-const GATHER: &[&str] = &[
-    "offset_dims",
-    "collapsed_slice_dims",
-    "operand_batching_dims",
-    "start_indices_batching_dims",
-    "start_index_map",
-    "index_vector_dim",
-];
-const SCATTER: &[&str] = &[
-    "update_window_dims",
-    "inserted_window_dims",
-    "input_batching_dims",
-    "scatter_indices_batching_dims",
-    "scatter_dims_to_operand_dims",
-    "index_vector_dim",
-];
-const CONV: &[&str] = &[
-    "input_batch_dimension",
-    "input_feature_dimension",
-    "input_spatial_dimensions",
-    "kernel_input_feature_dimension",
-    "kernel_output_feature_dimension",
-    "kernel_spatial_dimensions",
-    "output_batch_dimension",
-    "output_feature_dimension",
-    "output_spatial_dimensions",
-];
-const ALIAS: &[&str] = &[
-    "output_tuple_indices",
-    "operand_index",
-    "operand_tuple_indices",
-];
-
-/// The structures that are made of integers only, and their fields in order.
-pub(super) const INTEGER_STRUCTURES: &[(&str, &[&str])] = &[
-    ("channel_handle", &["handle", "type"]),
-    ("conv", CONV),
-    ("dot", DOT),
-    ("gather", GATHER),
-    ("scatter", SCATTER),
-    ("output_operand_alias", ALIAS),
-    ("sub_axis_info", &["pre_size", "size"]),
-];
-
-/// Whether a field of those structures is one integer and not a list.
-pub(super) fn is_single(field: &str) -> bool {
-    matches!(
-        field,
-        "handle" | "type" | "pre_size" | "size" | "index_vector_dim" | "operand_index"
-    ) || field.ends_with("_dimension")
-}
-
 /// A structure of integers only.
 pub(super) fn integers(decoder: &mut Decoder<'_, '_>, kind: &str) -> Result<Attr> {
-    let known = INTEGER_STRUCTURES.iter().find(|(name, _)| *name == kind);
     let mut fields = Fields::default();
-    for &field in known.map_or(&[][..], |(_, fields)| fields) {
+    for &field in integer_fields(kind).unwrap_or_default() {
         fields = if is_single(field) {
             fields.int(field, decoder.cursor.signed("an integer of an attribute")?)
         } else {

@@ -7,9 +7,10 @@
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::AttrMap;
 use crate::mlir::attrs::Dense;
-use crate::mlir::bytecode::stablehlo;
 use crate::mlir::bytecode::stablehlo::Fields;
 use crate::mlir::dialect;
+use crate::mlir::structure::integer_fields;
+use crate::mlir::structure::is_single;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
 
@@ -208,11 +209,9 @@ fn is_list(dense: &Dense, element: &Type) -> bool {
 }
 
 fn implode(kind: &str, attrs: &mut AttrMap) -> Result<Attr, Wrong> {
-    let known = stablehlo::INTEGER_STRUCTURES;
-    let fields = known.iter().find(|(name, _)| *name == kind);
     let mut structure = Fields::default();
-    for &field in fields.map_or(&[][..], |(_, fields)| fields) {
-        structure = if stablehlo::is_single(field) {
+    for &field in integer_fields(kind).unwrap_or_default() {
+        structure = if is_single(field) {
             structure.int(field, take_int(attrs, field)?)
         } else {
             structure.ints(field, &take_ints(attrs, field)?)

@@ -137,6 +137,11 @@ pub(super) fn write_dict(map: &AttrMap, out: &mut String) {
 
 /// `#stablehlo.dot<...>`.
 fn write_struct(s: &StructAttr, out: &mut String) {
+    if s.kind == "sub_axis_info" {
+        let _ = write!(out, "#{}<{}", s.dialect, s.kind);
+        write_sub_axis(s, out);
+        return out.push('>');
+    }
     let _ = write!(out, "#{}.{}<", s.dialect, s.kind);
     if s.kind == "conv" {
         write_conv(s, out);
@@ -223,8 +228,7 @@ fn write_field(name: &str, attr: &Attr, out: &mut String) {
         }
         Attr::Float { bits, .. } => write_decimal(f64::from_bits(*bits), out),
         Attr::Struct(sub) if sub.kind == "sub_axis_info" => {
-            let (pre, size) = (sub.int("pre_size"), sub.int("size"));
-            let _ = write!(out, "({}){}", pre.unwrap_or(0), size.unwrap_or(0));
+            write_sub_axis(sub, out);
         }
         // The axes of a mesh are printed without their kind.
         Attr::Array(items) if name == "axes" && items.iter().all(is_mesh_axis) => {
@@ -240,6 +244,12 @@ fn write_field(name: &str, attr: &Attr, out: &mut String) {
         }
         other => write_attr(other, out),
     }
+}
+
+/// `(1)2`.
+pub(super) fn write_sub_axis(s: &StructAttr, out: &mut String) {
+    let (pre, size) = (s.int("pre_size"), s.int("size"));
+    let _ = write!(out, "({}){}", pre.unwrap_or(0), size.unwrap_or(0));
 }
 
 fn is_mesh_axis(attr: &Attr) -> bool {

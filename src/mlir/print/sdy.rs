@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::mlir::attrs::Attr;
 use crate::mlir::attrs::StructAttr;
 use crate::mlir::print::attr::write_attr;
+use crate::mlir::print::attr::write_sub_axis;
 use crate::mlir::text::scan::quote;
 
 /// Writes an attribute of Shardy with its name.
@@ -40,10 +41,7 @@ pub(super) fn write_body(s: &StructAttr, out: &mut String) {
                 write_body(sub, out);
             }
         }
-        "sub_axis_info" => {
-            let (pre, size) = (s.int("pre_size"), s.int("size"));
-            let _ = write!(out, "({}){}", pre.unwrap_or(0), size.unwrap_or(0));
-        }
+        "sub_axis_info" => write_sub_axis(s, out),
         "all_to_all_param" => {
             out.push('{');
             list(s, "axes", out);

@@ -86,15 +86,7 @@ impl Reader<'_> {
         Ok(Attr::String(bytes))
     }
     fn array_attr(&mut self) -> Result<Attr> {
-        self.scan.expect("[")?;
-        let mut items = Vec::new();
-        while !self.scan.eat("]") {
-            if !items.is_empty() {
-                self.scan.expect(",")?;
-            }
-            items.push(self.attr()?);
-        }
-        Ok(Attr::array(items))
+        Ok(Attr::array(self.items(["[", "]"], Self::attr)?))
     }
     /// `{name = attr, name, "name" = attr}`.
     pub(super) fn attr_dict(&mut self) -> Result<AttrMap> {
@@ -104,27 +96,7 @@ impl Reader<'_> {
     }
     /// As [`Self::attr_dict`], into a map that may have attributes.
     pub(super) fn attr_dict_into(&mut self, map: &mut AttrMap) -> Result<()> {
-        self.scan.expect("{")?;
-        let mut entries: Vec<(Name, Attr, usize)> = Vec::new();
-        while !self.scan.eat("}") {
-            if !entries.is_empty() {
-                self.scan.expect(",")?;
-            }
-            let next = self.scan.peek();
-            let start = self.scan.pos();
-            let name = match next {
-                b'"' => self.scan.utf8_string()?.into(),
-                _ => match self.scan.keyword() {
-                    Some(word) => self.names.get(word),
-                    None => return Err(self.scan.unexpected("an attribute's name")),
-                },
-            };
-            let attr = match self.scan.eat("=") {
-                true => self.attr()?,
-                false => Attr::Unit,
-            };
-            entries.push((name, attr, start));
-        }
+        let mut entries = self.items(["{", "}"], Self::dict_entry)?;
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let mut pairs = entries.windows(2);
         let twice = pairs.find(|pair| pair[0].0 == pair[1].0);
@@ -135,6 +107,23 @@ impl Reader<'_> {
         }
         map.extend(entries.into_iter().map(|(name, attr, _)| (name, attr)));
         Ok(())
+    }
+    /// `name = attr`, `name` or `"name" = attr`, and its place.
+    fn dict_entry(&mut self) -> Result<(Name, Attr, usize)> {
+        let next = self.scan.peek();
+        let start = self.scan.pos();
+        let name = match next {
+            b'"' => self.scan.utf8_string()?.into(),
+            _ => match self.scan.keyword() {
+                Some(word) => self.names.get(word),
+                None => return Err(self.scan.unexpected("an attribute's name")),
+            },
+        };
+        let attr = match self.scan.eat("=") {
+            true => self.attr()?,
+            false => Attr::Unit,
+        };
+        Ok((name, attr, start))
     }
     /// `@name` or `@table::@name`.
     pub(super) fn symbol_ref(&mut self) -> Result<SymbolRef> {

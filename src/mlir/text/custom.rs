@@ -330,14 +330,8 @@ impl<'a> Reader<'a> {
     fn precision(&mut self, draft: &mut Draft) -> Result<()> {
         self.scan.expect_keyword("precision")?;
         self.scan.expect("=")?;
-        self.scan.expect("[")?;
-        let mut cases = Vec::new();
-        while !self.scan.eat("]") {
-            if !cases.is_empty() {
-                self.scan.expect(",")?;
-            }
-            cases.push(Attr::stablehlo_enum("precision", self.case()?));
-        }
+        let case = |r: &mut Self| Ok(Attr::stablehlo_enum("precision", r.case()?));
+        let cases = self.items(["[", "]"], case)?;
         draft.set("precision_config", Attr::array(cases));
         Ok(())
     }
@@ -371,38 +365,25 @@ impl<'a> Reader<'a> {
     }
     /// `[[0, 0], [1, 1]]`.
     fn padding(&mut self) -> Result<Attr> {
-        let mut data = Vec::new();
-        self.scan.expect("[")?;
-        while !self.scan.eat("]") {
-            if !data.is_empty() {
-                self.scan.expect(",")?;
-            }
-            self.scan.expect("[")?;
-            data.extend(self.scan.integer()?.to_le_bytes());
-            self.scan.expect(",")?;
-            data.extend(self.scan.integer()?.to_le_bytes());
-            self.scan.expect("]")?;
-        }
-        let ty = Type::static_tensor(&[data.len() as u64 / 16, 2], Type::I64);
+        let pairs = self.items(["[", "]"], |r| {
+            r.scan.expect("[")?;
+            let low = r.scan.integer()?;
+            r.scan.expect(",")?;
+            let high = r.scan.integer()?;
+            r.scan.expect("]")?;
+            Ok([low, high])
+        })?;
+        let ty = Type::static_tensor(&[pairs.len() as u64, 2], Type::I64);
+        let data = pairs.iter().flatten().flat_map(|n| n.to_le_bytes());
+        let data = data.collect();
         Ok(Attr::Dense(Dense::new(ty, data)))
     }
     /// `[false, 1]`.
     fn reversal(&mut self) -> Result<Vec<bool>> {
-        let mut values = Vec::new();
-        self.scan.expect("[")?;
-        while !self.scan.eat("]") {
-            if !values.is_empty() {
-                self.scan.expect(",")?;
-            }
-            values.push(if self.scan.eat_keyword("true") {
-                true
-            } else if self.scan.eat_keyword("false") {
-                false
-            } else {
-                self.scan.integer()? != 0
-            });
-        }
-        Ok(values)
+        self.items(["[", "]"], |r| {
+            let yes = r.scan.eat_keyword("true");
+            Ok(yes || !r.scan.eat_keyword("false") && r.scan.integer()? != 0)
+        })
     }
     /// `e5m10`.
     fn format_step(&mut self, draft: &mut Draft) -> Result<()> {

@@ -2,6 +2,8 @@
 
 use crate::base::Result;
 use crate::mlir::attrs::Attr;
+use crate::mlir::structure::integer_fields;
+use crate::mlir::structure::is_single;
 use crate::mlir::text::Reader;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
@@ -29,24 +31,11 @@ enum Field {
     Axes,
 }
 
-/// Fields in the order in which the dialect prints them.
+/// Structures whose fields are not all integers or lists of them, by name; and one of CHLO.
 const STRUCTS: &[(&str, &[(&str, Field)])] = &[
     (
         "axis_ref",
         &[("name", Field::String), ("sub_axis_info", Field::SubAxis)],
-    ),
-    (
-        "channel_handle",
-        &[("handle", Field::Int), ("type", Field::Int)],
-    ),
-    (
-        "dot",
-        &[
-            ("lhs_batching_dimensions", Field::Ints),
-            ("rhs_batching_dimensions", Field::Ints),
-            ("lhs_contracting_dimensions", Field::Ints),
-            ("rhs_contracting_dimensions", Field::Ints),
-        ],
     ),
     (
         "dot_algorithm",
@@ -61,31 +50,12 @@ const STRUCTS: &[(&str, &[(&str, Field)])] = &[
         ],
     ),
     (
-        "gather",
-        &[
-            ("offset_dims", Field::Ints),
-            ("collapsed_slice_dims", Field::Ints),
-            ("operand_batching_dims", Field::Ints),
-            ("start_indices_batching_dims", Field::Ints),
-            ("start_index_map", Field::Ints),
-            ("index_vector_dim", Field::Int),
-        ],
-    ),
-    (
         "mesh",
         &[("axes", Field::Axes), ("device_ids", Field::Attr)],
     ),
     (
         "mesh_axis",
         &[("name", Field::String), ("size", Field::Int)],
-    ),
-    (
-        "output_operand_alias",
-        &[
-            ("output_tuple_indices", Field::Ints),
-            ("operand_index", Field::Int),
-            ("operand_tuple_indices", Field::Ints),
-        ],
     ),
     (
         "ragged_dot",
@@ -111,31 +81,20 @@ const STRUCTS: &[(&str, &[(&str, Field)])] = &[
             ("mode", Field::Attr),
         ],
     ),
-    (
-        "scatter",
-        &[
-            ("update_window_dims", Field::Ints),
-            ("inserted_window_dims", Field::Ints),
-            ("input_batching_dims", Field::Ints),
-            ("scatter_indices_batching_dims", Field::Ints),
-            ("scatter_dims_to_operand_dims", Field::Ints),
-            ("index_vector_dim", Field::Int),
-        ],
-    ),
 ];
 
-/// The parts of a convolution's dimension numbers, in the order of their fields.
-const CONV_FIELDS: [&str; 9] = [
-    "input_batch_dimension",
-    "input_feature_dimension",
-    "input_spatial_dimensions",
-    "kernel_input_feature_dimension",
-    "kernel_output_feature_dimension",
-    "kernel_spatial_dimensions",
-    "output_batch_dimension",
-    "output_feature_dimension",
-    "output_spatial_dimensions",
-];
+/// The fields of a structured attribute, when it is known, in the order in which the dialect prints
+/// them.
+fn fields_of(kind: &str) -> Option<Vec<(&'static str, Field)>> {
+    if let Ok(found) = STRUCTS.binary_search_by(|known| known.0.cmp(kind)) {
+        return Some(STRUCTS[found].1.to_vec());
+    }
+    let field = |name: &&'static str| match is_single(name) {
+        true => (*name, Field::Int),
+        false => (*name, Field::Ints),
+    };
+    Some(integer_fields(kind)?.iter().map(field).collect())
+}
 
 impl<'a> Reader<'a> {
     /// `#alias`, `#dialect<...>` or `#dialect.kind<...>`.
@@ -188,25 +147,28 @@ impl<'a> Reader<'a> {
                 self.scan.expect(">")?;
                 return Ok(Some(attr));
             }
-            let case = self.case()?;
+            let attr = match kind {
+                "sub_axis_info" => self.field(dialect, Field::SubAxis)?,
+                _ => Some(Attr::enumeration(dialect, kind, self.case()?)),
+            };
             self.scan.expect(">")?;
-            return Ok(Some(Attr::enumeration(dialect, kind, case)));
+            return Ok(attr);
         }
         if kind == "conv" {
             self.scan.expect("<")?;
-            let raw = self.scan.eat_keyword("raw");
-            let attr = match raw {
-                true => self.conv_fields()?,
-                false => self.conv_dimensions()?,
-            };
+            if self.scan.eat_keyword("raw") {
+                let fields = fields_of(kind).unwrap_or_default();
+                return self.fields(dialect, kind, &fields).map(Some);
+            }
+            let attr = self.conv_dimensions()?;
             self.scan.expect(">")?;
             return Ok(Some(attr));
         }
         if matches!(kind, "bounds" | "type_extensions") {
             return self.bounds(kind == "bounds").map(Some);
         }
-        if let Ok(found) = STRUCTS.binary_search_by(|s| s.0.cmp(kind)) {
-            return self.structure(dialect, kind, STRUCTS[found].1).map(Some);
+        if let Some(fields) = fields_of(kind) {
+            return self.structure(dialect, kind, &fields).map(Some);
         }
         if self.scan.byte(0) != b'<' {
             return Ok(None);
@@ -230,23 +192,17 @@ impl<'a> Reader<'a> {
     }
     /// `<4, ?>`, or `<bounds = [4, ?]>`.
     fn bounds(&mut self, bare: bool) -> Result<Attr> {
-        self.scan.expect("<")?;
-        let close = if bare { ">" } else { "]" };
-        if !bare {
-            self.scan.expect_keyword("bounds")?;
-            self.scan.expect("=")?;
-            self.scan.expect("[")?;
-        }
-        let mut bounds = Vec::new();
-        while !self.scan.eat(close) {
-            if !bounds.is_empty() {
-                self.scan.expect(",")?;
+        let bounds = match bare {
+            true => self.items(["<", ">"], Self::size)?,
+            false => {
+                self.scan.expect("<")?;
+                self.scan.expect_keyword("bounds")?;
+                self.scan.expect("=")?;
+                let bounds = self.ints()?;
+                self.scan.expect(">")?;
+                bounds
             }
-            bounds.push(self.size()?);
-        }
-        if !bare {
-            self.scan.expect(">")?;
-        }
+        };
         let fields = vec![("bounds".into(), Attr::i64_array(&bounds))];
         Ok(Attr::structure("stablehlo", "bounds", fields))
     }
@@ -259,26 +215,30 @@ impl<'a> Reader<'a> {
     }
     /// `[0, 1]`.
     pub(super) fn ints(&mut self) -> Result<Vec<i64>> {
-        self.scan.expect("[")?;
-        let mut values = Vec::new();
-        while !self.scan.eat("]") {
-            if !values.is_empty() {
-                self.scan.expect(",")?;
-            }
-            values.push(self.size()?);
-        }
-        Ok(values)
+        self.items(["[", "]"], Self::size)
     }
     /// `<a = 1, b = [2]>`: a struct of the table.
     pub(super) fn structure_of(&mut self, dialect: &str, kind: &str) -> Result<Attr> {
-        let found = STRUCTS.binary_search_by(|s| s.0.cmp(kind));
-        let fields = found.map_or(&[][..], |at| STRUCTS[at].1);
-        self.structure(dialect, kind, fields)
+        self.structure(dialect, kind, &fields_of(kind).unwrap_or_default())
     }
     /// Fields in any order between `<` and `>`; those that are absent or have their default value
     /// are left out.
-    fn structure(&mut self, dialect: &str, kind: &str, known: &[(&str, Field)]) -> Result<Attr> {
+    fn structure(
+        &mut self,
+        dialect: &str,
+        kind: &str,
+        known: &[(&'static str, Field)],
+    ) -> Result<Attr> {
         self.scan.expect("<")?;
+        self.fields(dialect, kind, known)
+    }
+    /// As [`Self::structure`], behind the `<`.
+    fn fields(
+        &mut self,
+        dialect: &str,
+        kind: &str,
+        known: &[(&'static str, Field)],
+    ) -> Result<Attr> {
         let mut found: Vec<Option<Attr>> = vec![None; known.len()];
         let mut seen = vec![false; known.len()];
         let mut first = true;
@@ -345,17 +305,12 @@ impl<'a> Reader<'a> {
                 Some(Attr::structure(dialect, "sub_axis_info", parts.collect()))
             }
             Field::Axes => {
-                self.scan.expect("[")?;
-                let mut axes = Vec::new();
-                while !self.scan.eat("]") {
-                    if !axes.is_empty() {
-                        self.scan.expect(",")?;
-                    }
-                    axes.push(self.nested(|r| match r.scan.sees("#") {
+                let axes = self.items(["[", "]"], |r| {
+                    r.nested(|r| match r.scan.sees("#") {
                         true => r.hash_attr(),
                         false => r.structure_of(dialect, "mesh_axis"),
-                    })?);
-                }
+                    })
+                })?;
                 Some(Attr::array(axes))
             }
         })
@@ -373,7 +328,8 @@ impl<'a> Reader<'a> {
             let spatial = (!spatial.is_empty()).then(|| Attr::i64_array(&spatial));
             [first, second, spatial]
         });
-        let fields = CONV_FIELDS.iter().zip(parts);
+        let names = integer_fields("conv").unwrap_or_default();
+        let fields = names.iter().zip(parts);
         let fields = fields.filter_map(|(name, attr)| Some((Name::from(*name), attr?)));
         Ok(Attr::structure("stablehlo", "conv", fields.collect()))
     }
@@ -413,29 +369,5 @@ impl<'a> Reader<'a> {
                 .scan
                 .error_at(start, "dimension numbers that lack a dimension")),
         }
-    }
-    /// The fields of dimension numbers one by one, up to `>`.
-    fn conv_fields(&mut self) -> Result<Attr> {
-        let mut found = [const { None }; CONV_FIELDS.len()];
-        let mut first = true;
-        while !self.scan.sees(">") {
-            if !first {
-                self.scan.expect(",")?;
-            }
-            first = false;
-            let word = self.scan.keyword();
-            let Some(at) = CONV_FIELDS.iter().position(|f| Some(*f) == word) else {
-                return Err(self.scan.unexpected("a field of dimension numbers"));
-            };
-            self.scan.expect("=")?;
-            let kind = match CONV_FIELDS[at].ends_with("dimensions") {
-                true => Field::Ints,
-                false => Field::Int,
-            };
-            found[at] = self.field("stablehlo", kind)?;
-        }
-        let fields = CONV_FIELDS.iter().zip(found);
-        let fields = fields.filter_map(|(name, attr)| Some((Name::from(*name), attr?)));
-        Ok(Attr::structure("stablehlo", "conv", fields.collect()))
     }
 }

@@ -79,14 +79,7 @@ impl Reader<'_> {
             metadata = Some(self.nested(|r| r.attr())?);
             self.scan.expect(">")?;
         }
-        self.scan.expect("[")?;
-        let mut parts = Vec::new();
-        while !self.scan.eat("]") {
-            if !parts.is_empty() {
-                self.scan.expect(",")?;
-            }
-            parts.push(self.location_part()?);
-        }
+        let parts = self.items(["[", "]"], Self::location_part)?;
         Ok(Arc::new(SourceLoc::Fused { parts, metadata }))
     }
     /// `"file":1:2`, `"file":1:2 to 3:4`, `"file":1:2 to :4`, `"name"` or `"name"(child)`.

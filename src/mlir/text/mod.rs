@@ -265,6 +265,22 @@ impl<'a> Reader<'a> {
             false => Err(self.scan.unexpected("the end of the text")),
         }
     }
+    /// Items between brackets, with commas between them, possibly none.
+    fn items<T>(
+        &mut self,
+        [open, close]: [&str; 2],
+        mut item: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.scan.expect(open)?;
+        let mut items = Vec::new();
+        while !self.scan.eat(close) {
+            if !items.is_empty() {
+                self.scan.expect(",")?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
     /// One level deeper.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.deeper(1)?;

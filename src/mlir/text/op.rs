@@ -236,22 +236,9 @@ impl<'a> Reader<'a> {
     }
     /// What stands after the name of an op in the generic form.
     pub(super) fn generic(&mut self, name: &str, draft: &mut Draft) -> Result<()> {
-        self.scan.expect("(")?;
-        while !self.scan.eat(")") {
-            if !draft.operands.is_empty() {
-                self.scan.expect(",")?;
-            }
-            let operand = self.operand()?;
-            draft.operands.push(operand);
-        }
-        if self.scan.eat("[") {
-            while !self.scan.eat("]") {
-                if !draft.successors.is_empty() {
-                    self.scan.expect(",")?;
-                }
-                let block = self.successor()?;
-                draft.successors.push(block);
-            }
+        draft.operands = self.items(["(", ")"], Self::operand)?;
+        if self.scan.sees("[") {
+            draft.successors = self.items(["[", "]"], Self::successor)?;
         }
         if self.scan.eat("<") {
             self.attr_dict_into(&mut draft.attrs)?;

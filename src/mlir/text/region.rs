@@ -134,15 +134,7 @@ impl<'a> Reader<'a> {
     }
     /// `(%a: t loc(...), %b: t)`.
     pub(super) fn arguments(&mut self) -> Result<Vec<Argument<'a>>> {
-        self.scan.expect("(")?;
-        let mut args = Vec::new();
-        while !self.scan.eat(")") {
-            if !args.is_empty() {
-                self.scan.expect(",")?;
-            }
-            args.push(self.argument()?);
-        }
-        Ok(args)
+        self.items(["(", ")"], Self::argument)
     }
     /// `%a: t loc(...)`.
     pub(super) fn argument(&mut self) -> Result<Argument<'a>> {

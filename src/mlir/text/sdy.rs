@@ -47,16 +47,10 @@ impl<'a> Reader<'a> {
         close: &str,
         mut item: impl FnMut(&mut Self) -> Result<Attr>,
     ) -> Result<Vec<Attr>> {
-        self.scan.expect(open)?;
-        let mut items = Vec::new();
-        while !self.scan.eat(close) {
-            if !items.is_empty() {
-                self.scan.expect(",")?;
-            }
-            self.count()?;
-            items.push(self.nested(&mut item)?);
-        }
-        Ok(items)
+        self.items([open, close], |r| {
+            r.count()?;
+            r.nested(&mut item)
+        })
     }
     /// `<["x"=2, "y"=4], device_ids=[3, 2, 1, 0]>`.
     pub(super) fn sdy_mesh(&mut self) -> Result<Attr> {

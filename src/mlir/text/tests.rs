@@ -696,6 +696,15 @@ fn a_large_dictionary_is_read_in_its_own_time() {
 }
 
 #[test]
+fn an_axis_part_alone_is_spelled_as_mlir_spells_it() {
+    let text = "#stablehlo<sub_axis_info(1)2>";
+    let attr = attr_of(text);
+    let part = attr.as_struct("stablehlo", "sub_axis_info");
+    assert_eq!(part.and_then(|part| part.int("size")), Some(2));
+    assert_eq!(crate::mlir::print::attr(&attr), text);
+}
+
+#[test]
 fn names_are_shared() {
     let module = module("module {\n\"a.b\"() : () -> ()\n\"a.b\"() : () -> ()\n}");
     let names: Vec<&str> = module.ops.values().map(|op| op.name.as_str()).collect();

@@ -264,18 +264,14 @@ impl<'a> Reader<'a> {
     }
     /// `1` or `{0:2, 1:4}`.
     fn quantized_axes(&mut self) -> Result<QuantizedScheme> {
-        if !self.scan.eat("{") {
+        if !self.scan.sees("{") {
             return Ok(QuantizedScheme::PerAxis(self.scan.number()?));
         }
-        let mut blocks = Vec::new();
-        while !self.scan.eat("}") {
-            if !blocks.is_empty() {
-                self.scan.expect(",")?;
-            }
-            let axis = self.scan.number()?;
-            self.scan.expect(":")?;
-            blocks.push((axis, self.scan.number()?));
-        }
+        let blocks = self.items(["{", "}"], |r| {
+            let axis = r.scan.number()?;
+            r.scan.expect(":")?;
+            Ok((axis, r.scan.number()?))
+        })?;
         let shape = Vec::new();
         Ok(QuantizedScheme::SubChannel { blocks, shape })
     }

@@ -25,6 +25,7 @@ use crate::driver::observe::Observer;
 use crate::driver::observe::step;
 use crate::emit;
 use crate::emit::program::Program;
+use crate::eval;
 use crate::executable::Code;
 use crate::executable::Executable;
 use crate::executable::KernelEntry;
@@ -250,6 +251,7 @@ pub fn build(
     observer: &mut dyn Observer,
 ) -> Result<Compiled> {
     settle_devices(&mut module, options)?;
+    eval::check_calls(&module)?;
     let last = Step::from_name(options.stop_after.as_deref())?;
     let target = &options.target;
     let mut compiled = Compiled::default();
@@ -530,6 +532,32 @@ ENTRY main {
             .flat_map(|v| v.to_le_bytes())
             .collect();
         assert_eq!(loaded.run(&[input]).unwrap()[0].bytes(), wanted);
+    }
+
+    #[test]
+    fn calls_of_lapack_have_what_it_takes() {
+        let call = |operands: &str, ty: &str| {
+            let program = format!(
+                "HloModule m\n\nENTRY e {{\n  x = {ty}[3,3]{{1,0}} parameter(0)\n  n = s32[2]{{0}} constant({{3, 3}})\n  \
+                ROOT y = ({ty}[3,3]{{0,1}}, s32[]) custom-call({operands}), \
+                custom_call_target=\"lapack_spotrf_ffi\", api_version=API_VERSION_TYPED_FFI, \
+                backend_config={{uplo = 76 : ui8}}\n}}\n"
+            );
+            compile(program.as_bytes(), &options(), &mut Unobserved)
+        };
+        assert!(call("x", "f32").is_ok());
+        for (operands, ty, told) in [
+            ("x, n", "f32", "`lapack_spotrf_ffi`: 2 operands, wanted 1"),
+            (
+                "x",
+                "f64",
+                "`lapack_spotrf_ffi`: operand 0 is `f64[3,3]{1,0}`, wanted 1 times 9 elements of f32",
+            ),
+        ] {
+            let error = call(operands, ty).err().unwrap();
+            assert_eq!(error.message, told);
+            assert_eq!(error.code, codes::OP_CONSTRAINT);
+        }
     }
 
     #[test]

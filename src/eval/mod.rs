@@ -30,6 +30,7 @@ mod scalar_body;
 mod sort;
 mod window;
 
+pub use custom_call::check_calls;
 pub use interpret::evaluate;
 pub use interpret::evaluate_on;
 

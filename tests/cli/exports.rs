@@ -96,6 +96,9 @@ fn sizes_and_platforms_are_chosen() {
     assert!(told.contains("--dim b=N"), "{told}");
     let other = room.run(&["eval", "ragged.jax", "--dim", "b=1,c=2,d=3"]);
     expect(&other, 1, "no dimension variable `d`, it has `b`, `c`");
+    let huge = room.run(&["eval", "ragged.jax", "--dim", "b=2147483648,c=2"]);
+    let wanted = "the dimension variable `b` is 2147483648, wanted at most 2147483647";
+    expect(&huge, 1, wanted);
     let none = room.run(&["eval", "ragged.jax", "--dim", "b=0,c=2"]);
     expect(&none, 1, "`b` is 0, wanted at least 1");
     expect(

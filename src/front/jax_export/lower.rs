@@ -92,6 +92,9 @@ fn platform(export: &Export<'_>, options: &InputOptions) -> Result<usize> {
     }
 }
 
+/// The largest size that StableHLO has as a value.
+const LARGEST: u64 = i32::MAX as u64;
+
 /// Each dimension variable must have a size, and each size a variable.
 fn check_variables(export: &Export<'_>, options: &InputOptions) -> Result<()> {
     let variables = export.variables();
@@ -108,6 +111,12 @@ fn check_variables(export: &Export<'_>, options: &InputOptions) -> Result<()> {
         if size == 0 {
             let message = format!("the dimension variable `{name}` is 0, wanted at least 1");
             return Err(Diagnostic::error(codes::INPUT_MISMATCH, message));
+        }
+        if size > LARGEST {
+            let message =
+                format!("the dimension variable `{name}` is {size}, wanted at most {LARGEST}");
+            return Err(Diagnostic::error(codes::INPUT_MISMATCH, message)
+                .note("a size that is a value in a program is an i32"));
         }
     }
     let Some((name, users)) = variables

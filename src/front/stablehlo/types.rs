@@ -69,6 +69,21 @@ pub fn element_type(ty: &Type) -> Result<PrimitiveType, String> {
     ty.ok_or_else(|| format!("elements of the type {stored:?}"))
 }
 
+/// Whether two types may be those of one value: they are the same but for sizes that one leaves open.
+pub fn agree(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Tensor(a), Type::Tensor(b)) => {
+            let mut pairs = a.dims.iter().zip(&b.dims);
+            a.element == b.element
+                && a.dims.len() == b.dims.len()
+                && pairs.all(|(a, b)| a == b || a.is_none() || b.is_none())
+        }
+        (Type::Tensor(of), Type::UnrankedTensor(element))
+        | (Type::UnrankedTensor(element), Type::Tensor(of)) => of.element == **element,
+        _ => a == b,
+    }
+}
+
 /// The type with the floats that quantized elements stand for; any other type is itself.
 pub fn expressed(ty: &Type) -> Type {
     match ty {

@@ -11,7 +11,9 @@ impl<'m> Converter<'m> {
     /// `func.call`
     pub(super) fn call(&mut self, op: OpRef<'m>) -> Result<()> {
         let operands = self.operands(op)?;
-        let body = self.function(op, op.attr_symbol("callee")?, &operands)?;
+        let callee = op.attr_symbol("callee")?;
+        self.call_as_declared(op, callee)?;
+        let body = self.function(op, callee, &operands)?;
         let is_composite = false;
         let id = self.b().op(Op::Call { body, is_composite }, &operands)?;
         self.set_results(op, id)
@@ -30,7 +32,9 @@ impl<'m> Converter<'m> {
                 return Ok(());
             }
         }
-        let body = self.function(op, op.attr_symbol("decomposition")?, &operands)?;
+        let decomposition = op.attr_symbol("decomposition")?;
+        self.call_as_declared(op, decomposition)?;
+        let body = self.function(op, decomposition, &operands)?;
         let is_composite = true;
         let id = self.b().op(Op::Call { body, is_composite }, &operands)?;
         let attributes = match op.attr("composite_attributes") {

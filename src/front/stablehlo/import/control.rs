@@ -59,6 +59,7 @@ impl<'m> Converter<'m> {
 
     fn conditional(&mut self, op: OpRef<'m>) -> Result<()> {
         let [index] = self.exactly(op)?;
+        self.branches_as_declared(op)?;
         let mut branches = Vec::with_capacity(op.regions.len());
         let mut operands = vec![index];
         for branch in 0..op.regions.len() {
@@ -87,6 +88,7 @@ impl<'m> Converter<'m> {
             dynamic_as_declared(&mut shape, &declared);
             arguments.push(shape);
         }
+        self.loop_as_declared(op)?;
         let captures = self.passed(&op.regions);
         operands.extend(self.values_of(op, &captures)?);
         if operands.is_empty() {

@@ -10,6 +10,7 @@ use crate::hlo::CompId;
 use crate::hlo::CustomCall;
 use crate::hlo::CustomCallApiVersion;
 use crate::hlo::CustomCallSchedule;
+use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::hlo::PaddingType;
 use crate::hlo::PrecisionConfig;
@@ -62,7 +63,9 @@ impl<'m> Converter<'m> {
             "ragged_all_to_all" => return self.ragged_all_to_all(op),
             _ => {}
         }
-        let operands = self.operands(op)?;
+        let kept = self.kept_operands(op)?;
+        let operands = kept.iter().map(|&i| self.operand(op, i));
+        let operands = operands.collect::<Result<Vec<InstrId>>>()?;
         let mut shapes = self.call_shapes(op)?;
         if let Some(layouts) = layouts_of(op, "result_layouts")? {
             if layouts.len() != shapes.len() {
@@ -78,8 +81,8 @@ impl<'m> Converter<'m> {
             target: target.to_owned(),
             api_version,
             has_side_effect: op.bool_or("has_side_effect", false)?,
-            operand_layout_constraints: self.constraints(op)?,
-            output_to_operand_aliasing: self.call_aliases(op)?,
+            operand_layout_constraints: self.constraints(op, &kept)?,
+            output_to_operand_aliasing: self.call_aliases(op, &kept)?,
             called: self.called(op)?,
             literal: match op.opt_dense("mhlo.literal")? {
                 Some(dense) => Some(self.whole_literal(op, dense)?),
@@ -124,23 +127,37 @@ impl<'m> Converter<'m> {
         Ok(shapes)
     }
 
-    fn constraints(&self, op: OpRef<'m>) -> Result<Option<Vec<Shape>>> {
+    /// The operands that the function takes: those that are shapes of results are for the compiler.
+    fn kept_operands(&self, op: OpRef<'m>) -> Result<Vec<usize>> {
+        let shapes = op
+            .opt_ints("indices_of_shape_operands")?
+            .unwrap_or_default();
+        let shapes = self.sizes(op, "indices_of_shape_operands", &shapes)?;
+        let all = 0..op.operands.len();
+        Ok(all.filter(|operand| !shapes.contains(operand)).collect())
+    }
+
+    fn constraints(&self, op: OpRef<'m>, kept: &[usize]) -> Result<Option<Vec<Shape>>> {
         let Some(layouts) = layouts_of(op, "operand_layouts")? else {
             return Ok(None);
         };
         if layouts.len() != op.operands.len() {
             return Err(op.wrong("`operand_layouts` has another number of layouts"));
         }
-        let mut shapes = Vec::with_capacity(layouts.len());
-        for (i, order) in layouts.iter().enumerate() {
+        let mut shapes = Vec::with_capacity(kept.len());
+        for &i in kept {
             let mut shape = self.out.shape(self.operand(op, i)?).without_layout();
-            lay_out(op, &mut shape, order)?;
+            lay_out(op, &mut shape, &layouts[i])?;
             shapes.push(shape);
         }
         Ok(Some(shapes))
     }
 
-    fn call_aliases(&self, op: OpRef<'m>) -> Result<Vec<(Vec<i64>, i64, Vec<i64>)>> {
+    fn call_aliases(
+        &self,
+        op: OpRef<'m>,
+        kept: &[usize],
+    ) -> Result<Vec<(Vec<i64>, i64, Vec<i64>)>> {
         let Some(attr) = op.attr("output_operand_aliases") else {
             return Ok(Vec::new());
         };
@@ -149,9 +166,16 @@ impl<'m> Converter<'m> {
         for alias in attr.as_array().ok_or_else(broken)? {
             let of = alias.as_struct("stablehlo", "output_operand_alias");
             let of = of.ok_or_else(broken)?;
+            let operand = of.int("operand_index").ok_or_else(broken)?;
+            let place = kept.iter().position(|&i| i as i64 == operand);
+            let place = place.ok_or_else(|| {
+                op.wrong(format!(
+                    "a result is aliased to operand {operand}, which the function does not take"
+                ))
+            })?;
             aliases.push((
                 of.ints("output_tuple_indices").ok_or_else(broken)?,
-                of.int("operand_index").ok_or_else(broken)?,
+                place as i64,
                 of.ints("operand_tuple_indices").ok_or_else(broken)?,
             ));
         }

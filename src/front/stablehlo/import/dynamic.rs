@@ -23,7 +23,7 @@ impl<'m> Converter<'m> {
             op.unsupported(format!(
                 "its operand `{what}` is not known before the program runs"
             ))
-            .help("give the sizes of the program's arguments")
+            .help("compute it from constants and sizes of arrays alone")
         })?;
         let number = |&v: &i128| {
             i64::try_from(v).map_err(|_| op.wrong(format!("its operand `{what}` holds {v}")))
@@ -81,12 +81,10 @@ impl<'m> Converter<'m> {
             }
             "real_dynamic_slice" => {
                 let [x, starts, limits, strides] = self.exactly(op)?;
-                if self.facts.value(&self.out, starts).is_none()
-                    && let Some(shape) = self.declared_shape(op, 0)?
-                {
-                    return self
-                        .moving_slice(op, [x, starts, strides], &shape)
-                        .map(|()| true);
+                let known = [starts, limits].map(|id| self.facts.value(&self.out, id));
+                if known.contains(&None) {
+                    let operands = [x, starts, limits, strides];
+                    return self.moving_slice(op, operands).map(|()| true);
                 }
                 let starts = self.known_dims(op, starts, "start_indices")?;
                 let limits = self.known_dims(op, limits, "limit_indices")?;
@@ -122,27 +120,59 @@ impl<'m> Converter<'m> {
         Ok(true)
     }
 
-    /// A slice of known sizes whose starts are values, which takes a stride of one.
+    /// A slice whose starts are values: of the sizes that its type says, or those by which its limits
+    /// are beyond its starts. With strides it is a slice of a slice.
     fn moving_slice(
         &mut self,
         op: OpRef<'m>,
-        [x, starts, strides]: [InstrId; 3],
-        shape: &Shape,
+        [x, starts, limits, strides]: [InstrId; 4],
     ) -> Result<()> {
-        let strides = self.known_sizes(op, strides, "strides")?;
-        if strides.iter().any(|&stride| stride != 1) {
-            return Err(op.unsupported("HLO has no slice with strides whose starts are values"));
+        let strides = self.known_dims(op, strides, "strides")?;
+        if strides.contains(&0) {
+            return Err(op.wrong("a stride of 0"));
         }
-        let sizes = match shape.as_array() {
-            Some(array) if !array.is_dynamic() => array.dims.clone(),
-            _ => return Err(op.unsupported("HLO has no slice whose sizes and starts are values")),
+        let spans = match self.declared_shape(op, 0)? {
+            Some(Shape::Array(array)) if !array.is_dynamic() => {
+                let pairs = array.dims.iter().zip(&strides);
+                let spans = pairs.map(|(&size, &stride)| match size {
+                    0 => Some(0),
+                    size => (size - 1).checked_mul(stride)?.checked_add(1),
+                });
+                spans.collect::<Option<Dims>>()
+            }
+            _ => {
+                let apart = self.facts.difference(&self.out, limits, starts);
+                let size = |apart: i128| usize::try_from(apart).ok();
+                apart.and_then(|apart| apart.into_iter().map(size).collect())
+            }
         };
+        let Some(sizes) = spans else {
+            return Err(op
+                .unsupported("neither its starts nor its sizes are known before the program runs")
+                .help("take its limits to be its starts plus what is known"));
+        };
+        let count = self.b().array(starts)?.element_count();
+        if sizes.len() != count || strides.len() != count {
+            let (sizes, strides) = (sizes.len(), strides.len());
+            return Err(op.wrong(format!(
+                "{count} starts and {strides} strides for {sizes} sizes"
+            )));
+        }
         let mut operands = vec![x];
-        for d in 0..sizes.len() {
+        for d in 0..count {
             let one = self.b().slice_dim(starts, 0, d, d + 1)?;
             operands.push(self.b().reshape(one, &[])?);
         }
-        self.emit_one(op, Op::DynamicSlice { sizes }, &operands)
+        let slice = Op::DynamicSlice {
+            sizes: sizes.clone(),
+        };
+        if strides.iter().all(|&stride| stride == 1) {
+            return self.emit_one(op, slice, &operands);
+        }
+        let whole = self.b().op(slice, &operands)?;
+        let zeros: Dims = sizes.iter().map(|_| 0).collect();
+        let dims = self.slice_dims(op, &zeros, &sizes, &strides)?;
+        self.emit_one(op, Op::Slice { dims }, &[whole])
     }
 
     /// A known size is a constant.
@@ -151,6 +181,12 @@ impl<'m> Converter<'m> {
         let Some(&size) = array.dims.get(dim) else {
             return Err(op.wrong(format!("dimension {dim} of {array}")));
         };
+        if i32::try_from(size).is_err() {
+            return Err(op.wrong(format!(
+                "dimension {dim} is {size}, and a size as a value is at most {}",
+                i32::MAX
+            )));
+        }
         let id = if array.is_dynamic_dim(dim) {
             self.b().op(Op::GetDimensionSize { dim }, &[x])?
         } else {

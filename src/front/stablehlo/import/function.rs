@@ -41,10 +41,22 @@ impl<'m> Converter<'m> {
 
     fn entry(&mut self, op: OpRef<'m>, options: &Options) -> Result<()> {
         let block = self.body(op)?;
+        self.function_as_declared(op, block)?;
         let args = self.source.blocks[block].args.len();
-        if options.arguments.len() > args {
-            let given = options.arguments.len();
-            return Err(op.wrong(format!("{given} arguments are given, it has {args}")));
+        if let Some(beyond) = options
+            .arguments
+            .len()
+            .checked_sub(1)
+            .filter(|&n| n >= args)
+        {
+            let known = match args {
+                0 => "no arguments".to_owned(),
+                1 => "argument 0 alone".to_owned(),
+                args => format!("arguments 0 to {}", args - 1),
+            };
+            return Err(op.wrong(format!(
+                "sizes are given for argument {beyond}, it has {known}"
+            )));
         }
         let open = self.functions.open(self.functions.entry);
         self.functions.enter(open);
@@ -89,15 +101,15 @@ impl<'m> Converter<'m> {
                 Known::Open { dims, .. } => {
                     let open = dims.iter().position(Option::is_none).unwrap_or_default();
                     let message = format!("dimension {open} of argument {i} has no size");
-                    return Err(op
-                        .unsupported(message)
-                        .help("give the sizes of the arguments"));
+                    let sizes = dims.iter().map(|d| d.unwrap_or(4).to_string());
+                    let sizes = sizes.collect::<Vec<_>>().join("x");
+                    let help = format!("give its sizes, such as: --shape {i}={sizes}");
+                    return Err(op.unsupported(message).help(help));
                 }
                 Known::Unranked(_) => {
                     let message = format!("argument {i} has no rank");
-                    return Err(op
-                        .unsupported(message)
-                        .help("give the sizes of the arguments"));
+                    let help = format!("give its sizes, such as: --shape {i}=4x3");
+                    return Err(op.unsupported(message).help(help));
                 }
             },
         };
@@ -222,6 +234,7 @@ impl<'m> Converter<'m> {
         known: &[Option<Ints>],
     ) -> Result<()> {
         let block = self.body(op)?;
+        self.function_as_declared(op, block)?;
         let source = self.source;
         let args = &source.blocks[block].args;
         if self.functions.is_open() && shapes.len() != args.len() {
@@ -271,7 +284,12 @@ fn fitted(known: &Known, dims: &[usize]) -> std::result::Result<Shape, String> {
                     .zip(dims)
                     .all(|(d, size)| d.is_none_or(|d| d == *size));
             if !fits {
-                return Err(said(&format!("{ty}{declared:?}")));
+                let sizes = declared.iter().map(|d| match d {
+                    Some(size) => size.to_string(),
+                    None => "?".to_owned(),
+                });
+                let sizes = sizes.collect::<Vec<_>>().join(",");
+                return Err(said(&format!("{ty}[{sizes}]")));
             }
             Ok(Shape::array(*ty, dims.iter().copied()))
         }

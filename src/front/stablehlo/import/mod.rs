@@ -7,6 +7,8 @@ mod collective;
 mod contraction;
 mod control;
 mod custom_call;
+mod declared;
+mod difference;
 mod dynamic;
 mod elementwise;
 mod facts;
@@ -135,7 +137,7 @@ impl<'m> Converter<'m> {
     }
     /// The result of an op is this instruction.
     fn set(&mut self, op: OpRef<'m>, index: usize, id: InstrId) -> Result<()> {
-        op.result_type(index)?;
+        self.allowed(op, index, id)?;
         self.values[op.results[index]] = Some(id);
         Ok(())
     }
@@ -198,11 +200,8 @@ impl<'m> Converter<'m> {
     }
     /// The shape of a result that only its type tells.
     fn needed_shape(&self, op: OpRef<'m>, index: usize) -> Result<Shape> {
-        self.declared_shape(op, index)?.ok_or_else(|| {
-            let help = "give the sizes of the program's arguments";
-            op.unsupported(format!("the sizes of result {index} are not known"))
-                .help(help)
-        })
+        self.declared_shape(op, index)?
+            .ok_or_else(|| op.unsupported(format!("the sizes of result {index} are not known")))
     }
     /// The element type of a result.
     fn element_type(&self, op: OpRef<'m>, index: usize) -> Result<PrimitiveType> {

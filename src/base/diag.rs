@@ -92,9 +92,40 @@ pub struct Diagnostic {
 /// The result of anything that may find the input wrong.
 pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
 
+/// Characters of a word at most. Of a longer one, which some input made up, the beginning and the end
+/// are shown.
+const LONGEST_WORD: usize = 200;
+
+/// Characters of a message, a note or a help at most; of a longer one the middle is left out too.
+const LONGEST_TEXT: usize = 1200;
+
+/// The text with long words cut, and not too long.
+fn cut(text: impl Into<String>) -> String {
+    let text = text.into();
+    if text.len() <= LONGEST_WORD {
+        return text;
+    }
+    let words = text.split_inclusive([' ', '\n']);
+    let words: String = words
+        .map(|word| without_middle(word, LONGEST_WORD))
+        .collect();
+    without_middle(&words, LONGEST_TEXT)
+}
+
+/// The text, or its beginning and its end when it has more characters.
+fn without_middle(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let start = text.chars().take(most / 2);
+    let end = text.chars().skip(count - most / 4);
+    start.chain("...".chars()).chain(end).collect()
+}
+
 impl Diagnostic {
     fn new(code: Code, severity: Severity, message: impl Into<String>) -> Box<Self> {
-        let message = message.into();
+        let message = cut(message).replace('\n', " ");
         Box::new(Self {
             code,
             severity,
@@ -151,13 +182,13 @@ impl Diagnostic {
     /// Adds a fact.
     #[must_use]
     pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Box<Self> {
-        self.notes.push(note.into());
+        self.notes.push(cut(note));
         self
     }
     /// Says what to do.
     #[must_use]
     pub fn help(mut self: Box<Self>, help: impl Into<String>) -> Box<Self> {
-        self.help = Some(help.into());
+        self.help = Some(cut(help));
         self
     }
 }
@@ -239,3 +270,30 @@ impl fmt::Display for Diagnostic {
 }
 
 impl std::error::Error for Diagnostic {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::codes;
+
+    #[test]
+    fn what_an_input_makes_long_is_cut() {
+        let name = format!("`{}é`", "a".repeat(5000));
+        let error = Diagnostic::error(codes::TEXT_NAME, format!("{name} is\nnot known"))
+            .note(format!("there are {name} and {name}"))
+            .help(format!("did you mean {name}?"));
+        assert!(error.message.starts_with("`aaaa"), "{error}");
+        assert!(error.message.ends_with("aé` is not known"), "{error}");
+        assert!(error.to_string().chars().count() < 900, "{error}");
+        let numbers: Vec<usize> = (0..5000).collect();
+        let error = Diagnostic::error(codes::TEXT_NAME, format!("the list {numbers:?} is long"));
+        assert!(error.message.starts_with("the list [0, 1, "), "{error}");
+        assert!(error.message.ends_with("4999] is long"), "{error}");
+        assert!(error.message.len() <= LONGEST_TEXT);
+        let short = "é".repeat(LONGEST_WORD);
+        assert_eq!(
+            Diagnostic::error(codes::TEXT_NAME, short.clone()).message,
+            short
+        );
+    }
+}

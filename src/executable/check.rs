@@ -1,12 +1,14 @@
 //! Every structural rule of an executable: the gate before anything is encoded or run.
 //!
-//! Three parts: the plan (this file: allocations, constants, signature, outputs, kernels), each
-//! thunk by itself ([`thunks`]), and what the thunks do to memory in their order ([`dataflow`]).
+//! Four parts: the plan (this file: allocations, constants, signature, outputs, kernels), the images
+//! ([`images`]), each thunk by itself ([`thunks`]), and what the thunks do to memory in their order
+//! ([`dataflow`]).
 //! An executable without findings is safe to hand to a device: no slice leaves its allocation, no
 //! read-only memory is written, nothing is read before it is written. What the machine code in the
 //! images does is trusted; what it is told to do is not.
 
 mod dataflow;
+mod images;
 mod thunks;
 
 use std::collections::BTreeSet;
@@ -337,6 +339,10 @@ impl Checker<'_> {
             if !fits {
                 let message = format!("{} code does not belong to the platform", image.code.name());
                 findings.add(&path, message);
+            } else if !matches!(image.code, Code::Elf(_))
+                && let Some(fault) = images::fault(&image.code)
+            {
+                findings.add(&path, fault);
             }
             for kernel in &image.kernels {
                 if executable.kernels.get(*kernel).is_none() {

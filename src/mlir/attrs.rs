@@ -191,6 +191,17 @@ impl Attr {
             case: case.into(),
         })
     }
+    /// Whether a field of a structured attribute has the value that it has when it is absent.
+    pub fn is_default_field(&self) -> bool {
+        match self {
+            Self::DenseArray(array) => array.is_empty(),
+            Self::Integer { value, .. } => *value == 0,
+            Self::Float { bits, .. } => bits << 1 == 0,
+            Self::Bool(value) => !value,
+            Self::Array(items) => items.is_empty(),
+            _ => false,
+        }
+    }
     /// A structured attribute.
     pub fn structure(dialect: &str, kind: &str, fields: Vec<(Name, Self)>) -> Self {
         Self::Struct(Arc::new(StructAttr {

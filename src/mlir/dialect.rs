@@ -136,6 +136,14 @@ pub fn canonicalize(op: &str, attrs: &mut AttrMap) {
     drop_defaults(op, attrs);
 }
 
+/// The op that holds the functions of a program.
+pub const MODULE: &str = "builtin.module";
+
+/// Whether values from around an op may not be used inside it.
+pub fn is_isolated(op: &str) -> bool {
+    matches!(op, MODULE | "func.func")
+}
+
 /// Whether an op takes two operands of one type in either order, and gives one result of it.
 pub fn is_commutative(op: &str) -> bool {
     let op = op.strip_prefix("stablehlo.");

@@ -98,8 +98,6 @@ pub struct Value {
 /// What defines a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueDef {
-    /// Nothing yet; no value of a whole module is so.
-    Pending,
     /// A result of an op.
     Result {
         /// The op.
@@ -173,6 +171,19 @@ impl Module {
         root.regions.push(region);
         module.root = module.detached(root);
         module
+    }
+    /// Says what is wrong with an op that is a module, if anything: it has one region of one block, and
+    /// neither takes nor gives values.
+    pub fn shape_fault(&self, op: OpId) -> Option<&'static str> {
+        let op = &self.ops[op];
+        let one = |region: &RegionId| match self.regions[*region].blocks[..] {
+            [block] => self.blocks[block].args.is_empty(),
+            _ => false,
+        };
+        let fits = matches!(&op.regions[..], [region] if one(region))
+            && op.operands.is_empty()
+            && op.results.is_empty();
+        (!fits).then_some("a module that has not one region of one block without arguments")
     }
     /// The block that holds the functions.
     pub fn body(&self) -> BlockId {

@@ -70,7 +70,7 @@ impl Layout {
     /// Whether there is only an order of dimensions: no tiles, memory space or other extras.
     pub fn is_plain(&self) -> bool {
         self.tiles.is_empty()
-            && self.tail_padding_alignment <= 1
+            && matches!(self.tail_padding_alignment, 0 | 1)
             && self.element_size_in_bits == 0
             && self.memory_space == 0
             && self.dynamic_shape_metadata_prefix_bytes == 0
@@ -300,6 +300,7 @@ mod tests {
             "bf16[8,128]{1,0:T(8,128)(2,1)L(2)E(16)S(1)M(4)}",
             "f32[8,128]{1,0:T(*,4)}",
             "f32[]{:S(5)}",
+            "f32[2]{0:L(-1)}",
             "(u1[], u1[], u1[], u1[], u1[], /*index=5*/f8e8m0fnu[])",
         ] {
             assert_eq!(read(text).unwrap().to_string(), text);

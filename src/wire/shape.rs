@@ -180,7 +180,10 @@ pub fn encode_layout(layout: &Layout) -> pb::LayoutProto {
         tiles: layout.tiles.iter().map(tile).collect(),
         element_size_in_bits: layout.element_size_in_bits,
         memory_space: layout.memory_space,
-        tail_padding_alignment_in_elements: layout.tail_padding_alignment.max(1),
+        tail_padding_alignment_in_elements: match layout.tail_padding_alignment {
+            0 => 1,
+            tail => tail,
+        },
         dynamic_shape_metadata_prefix_bytes: layout.dynamic_shape_metadata_prefix_bytes,
         ..Default::default()
     }

@@ -1,8 +1,5 @@
 //! Runs a program on the evaluator and on other engines, and compares.
 
-use std::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
-
 use libtest_mimic::Failed;
 use xla_aot::collective::Topology;
 use xla_aot::eval;
@@ -17,6 +14,7 @@ use xla_aot::literal::number::Number;
 use xla_aot::shape::ArrayShape;
 use xla_aot::shape::PrimitiveType;
 
+use super::caught;
 use super::program::Accuracy;
 use super::program::Door;
 use super::program::Line;
@@ -87,14 +85,7 @@ fn caught<T>(engine: &str, run: impl FnOnce() -> Result<T, String>) -> Result<T,
         engine: engine.to_owned(),
         message,
     };
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(result) => result.map_err(fault),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-            Err(fault(format!("panics: {}", text.unwrap_or_default())))
-        }
-    }
+    caught::caught(run).unwrap_or_else(Err).map_err(fault)
 }
 
 fn module(program: &Program, outputs: &[usize]) -> Result<Module, Fault> {

@@ -1,9 +1,11 @@
-//! Random programs, run on every engine and compared with the evaluator.
+//! Random programs, run on every engine and compared with the evaluator; and changed files, in every
+//! form that is read.
 //!
 //! A number of fixed seeds are trials of the suite. For hours of it, `scripts/fuzz.sh` sets
-//! `XLA_AOT_FUZZ_SECONDS`, and the suite does nothing else: see `long`.
+//! `XLA_AOT_FUZZ_SECONDS`, and the suite does nothing else: see `long` and `watch`.
 
 pub mod calls;
+pub mod caught;
 pub mod check;
 pub mod combine;
 pub mod contract;
@@ -12,14 +14,17 @@ pub mod corners;
 pub mod devices;
 pub mod dynamic;
 pub mod elementwise;
+pub mod files;
 pub mod long;
 pub mod make;
 pub mod movement;
 pub mod program;
+pub mod programs;
 pub mod random;
 pub mod several;
 pub mod shrink;
 pub mod special;
+pub mod watch;
 
 use std::fs;
 use std::path::Path;
@@ -79,6 +84,7 @@ pub fn trials() -> Vec<Trial> {
         })
     };
     let mut trials: Vec<Trial> = (0..TRIALS).map(block).collect();
+    trials.extend(files::trials());
     for file in sorted_entries(Path::new("tests/fuzz/found")) {
         for (name, engine) in ENGINES {
             let file = file.clone();

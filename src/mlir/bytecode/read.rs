@@ -4,7 +4,9 @@
 //! against the file's size, since each of them takes a byte or more, so memory is bounded by it.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::base::Diagnostic;
 use crate::base::Id;
@@ -79,12 +81,20 @@ pub fn read(file: &[u8]) -> Result<Module> {
         frames: Vec::new(),
         scopes: vec![Scope::default()],
         weights: Vec::new(),
+        symbols: Vec::new(),
     };
     reader.top()?;
     while !reader.frames.is_empty() {
         reader.step()?;
     }
     reader.check_types()?;
+    for (id, op) in reader.module.ops.iter() {
+        if op.name == dialect::MODULE
+            && let Some(fault) = reader.module.shape_fault(id)
+        {
+            return Err(error_at(op.place as usize, fault));
+        }
+    }
     Ok(reader.module)
 }
 
@@ -124,6 +134,8 @@ struct Frame {
     isolated: bool,
     /// Whether the regions are a section of their own.
     section: bool,
+    /// Whether values from around the op may not be used inside it, and symbols in it are its own.
+    is_apart: bool,
     function: bool,
 }
 
@@ -142,6 +154,8 @@ struct Reader<'a, 'c> {
     scopes: Vec<Scope>,
     /// For each value, how many parts its type has when it is written out.
     weights: Vec<u64>,
+    /// Symbols of each op around the current place that has its own.
+    symbols: Vec<BTreeSet<Arc<[u8]>>>,
 }
 
 impl<'a, 'c> Reader<'a, 'c>
@@ -199,7 +213,7 @@ where
             if frame.block < frame.blocks.len() {
                 self.block_head(depth)?;
             } else {
-                self.close_region(depth)?;
+                self.close_region(depth);
             }
         }
     }
@@ -238,22 +252,14 @@ where
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
     }
-    fn close_region(&mut self, depth: usize) -> Result<()> {
+    fn close_region(&mut self, depth: usize) {
         let frame = &mut self.frames[depth];
         frame.open = false;
         let values = frame.values;
-        let last = self.scopes.len() - 1;
-        let scope = &mut self.scopes[last];
+        let scope = self.scope();
         scope.next.pop();
         let kept = scope.values.len() - values;
-        let values = &self.module.values;
-        let pending = |value: ValueId| values[value].def == ValueDef::Pending;
-        if scope.values.drain(kept..).flatten().any(pending) {
-            return Err(self
-                .cursor()
-                .error("a value is used in this region that nothing defines"));
-        }
-        Ok(())
+        scope.values.truncate(kept);
     }
     fn close_frame(&mut self) -> Result<()> {
         let Some(frame) = self.frames.pop() else {
@@ -261,6 +267,9 @@ where
         };
         if frame.isolated {
             self.scopes.pop();
+        }
+        if frame.is_apart {
+            self.symbols.pop();
         }
         if frame.section {
             let cursor = *self.cursor();
@@ -328,19 +337,10 @@ where
     }
     /// The value at a place, now that it is defined; its type comes with the number of its parts.
     fn value(&mut self, place: usize, (ty, weight): (Type, u64), def: ValueDef) -> ValueId {
-        let last = self.scopes.len() - 1;
-        let slot = &mut self.scopes[last].values[place];
-        match *slot {
-            Some(value) => {
-                self.module.values[value] = Value { ty, def };
-                self.weights[value.index()] = weight;
-                value
-            }
-            None => {
-                self.weights.push(weight);
-                *slot.insert(self.module.values.push(Value { ty, def }))
-            }
-        }
+        self.weights.push(weight);
+        let value = self.module.values.push(Value { ty, def });
+        self.scope().values[place] = Some(value);
+        value
     }
     /// Types are shared: what they are when each value and each use of one spells its type out is
     /// bounded by the file.
@@ -381,22 +381,15 @@ where
     fn operand(&mut self) -> Result<ValueId> {
         let at = *self.cursor();
         let index = self.cursor().varint("an operand")?;
-        let last = self.scopes.len() - 1;
-        let values = &mut self.scopes[last].values;
+        let values = &self.scope().values;
         let count = values.len();
-        let slot = usize::try_from(index).ok().and_then(|i| values.get_mut(i));
-        let Some(slot) = slot else {
-            return Err(at.error(format!(
+        match usize::try_from(index).ok().and_then(|i| values.get(i)) {
+            Some(Some(value)) => Ok(*value),
+            Some(None) => Err(at.error(format!("operand {index} is used before it is defined"))),
+            None => Err(at.error(format!(
                 "operand {index} is used where {count} values are known"
-            )));
-        };
-        Ok(*slot.get_or_insert_with(|| {
-            self.weights.push(0);
-            self.module.values.push(Value {
-                ty: Type::None,
-                def: ValueDef::Pending,
-            })
-        }))
+            ))),
+        }
     }
 
     /// An op: at the end of a block, or, without one, the module itself.
@@ -457,10 +450,10 @@ where
                 self.push(block, op, types)?
             }
             None => {
-                if name != "builtin.module" || regions != 1 || !types.is_empty() {
+                if name != dialect::MODULE || regions != 1 || !types.is_empty() {
                     return Err(error_at(
                         place,
-                        format!("the outermost op is `{name}`, not a `builtin.module`"),
+                        format!("the outermost op is `{name}`, not a `{}`", dialect::MODULE),
                     ));
                 }
                 let root = self.module.root;
@@ -469,10 +462,27 @@ where
                 root
             }
         };
+        self.note_symbol(op, place)?;
         if regions > 0 {
-            self.enter(op, isolated)?;
+            self.enter(op, isolated, place)?;
         }
         Ok(())
+    }
+    /// Refuses a second symbol of one name.
+    fn note_symbol(&mut self, op: OpId, place: usize) -> Result<()> {
+        let Some(Attr::String(name)) = self.module.ops[op].attrs.get("sym_name") else {
+            return Ok(());
+        };
+        let name = Arc::clone(name);
+        let table = self.symbols.last_mut();
+        if table.is_none_or(|table| table.insert(Arc::clone(&name))) {
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(&name);
+        Err(error_at(
+            place,
+            format!("symbol `@{name}` is defined twice"),
+        ))
     }
     /// Puts an op at the end of a block, and defines its results.
     fn push(&mut self, block: BlockId, op: Op, types: Vec<(Type, u64)>) -> Result<OpId> {
@@ -494,11 +504,21 @@ where
         Ok(id)
     }
     /// Begins to read the regions of an op.
-    fn enter(&mut self, op: OpId, isolated: bool) -> Result<()> {
+    fn enter(&mut self, op: OpId, isolated: bool, place: usize) -> Result<()> {
         if self.frames.len() >= MAX_REGIONS {
             let at = self.cursor().offset() as u64;
             let message = format!("regions nested deeper than {MAX_REGIONS} levels");
             return Err(Diagnostic::error(codes::INPUT_LIMIT, message).at(Location::Byte(at)));
+        }
+        let name = &self.module.ops[op].name;
+        let is_apart = dialect::is_isolated(name);
+        // VHLO says of no function that it is isolated. Where there is no value around, it is.
+        if is_apart && !isolated && self.scopes.last().is_some_and(|s| !s.values.is_empty()) {
+            let message = format!("`{name}` may use values from around it");
+            return Err(error_at(place, message));
+        }
+        if is_apart {
+            self.symbols.push(BTreeSet::new());
         }
         let section = isolated && self.container.version >= container::REGION_SECTIONS;
         if section {
@@ -523,6 +543,7 @@ where
             open: false,
             isolated,
             section,
+            is_apart,
             function: op.name == "func.func",
         });
         Ok(())
@@ -530,29 +551,14 @@ where
     /// Whether a cast is one between types of VHLO and StableHLO that mean the same, so that its
     /// results may be its operands.
     fn is_identity(&self, operands: &[ValueId], types: &[(Type, u64)]) -> bool {
-        let same = |(operand, (ty, _)): (&ValueId, &(Type, u64))| {
-            let value = &self.module.values[*operand];
-            value.def != ValueDef::Pending && value.ty == *ty
-        };
-        // A result that was used before is a value of its own already.
-        let last = self.scopes.len() - 1;
-        let scope = &self.scopes[last];
-        let first = scope.next.last().copied().unwrap_or_default();
-        let unused = |slot: &Option<ValueId>| slot.is_none();
+        let mut pairs = operands.iter().zip(types);
         operands.len() == types.len()
-            && operands.iter().zip(types).all(same)
-            && scope
-                .values
-                .iter()
-                .skip(first)
-                .take(types.len())
-                .all(unused)
+            && pairs.all(|(operand, (ty, _))| self.module.values[*operand].ty == *ty)
     }
     /// Lets the next values be others.
     fn alias(&mut self, values: &[ValueId]) -> Result<()> {
         let first = self.define(values.len())?;
-        let last = self.scopes.len() - 1;
-        for (slot, value) in self.scopes[last].values[first..].iter_mut().zip(values) {
+        for (slot, value) in self.scope().values[first..].iter_mut().zip(values) {
             *slot = Some(*value);
         }
         Ok(())

@@ -68,15 +68,7 @@ impl Fields {
     /// A field.
     #[must_use]
     pub(super) fn with(self, name: &str, attr: Attr) -> Self {
-        let default = match &attr {
-            Attr::DenseArray(array) => array.is_empty(),
-            Attr::Integer { value, .. } => *value == 0,
-            Attr::Float { bits, .. } => bits << 1 == 0,
-            Attr::Bool(value) => !value,
-            Attr::Array(items) => items.is_empty(),
-            _ => false,
-        };
-        match default {
+        match attr.is_default_field() {
             true => self,
             false => self.always(name, attr),
         }

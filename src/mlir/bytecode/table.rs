@@ -19,6 +19,7 @@ use crate::mlir::bytecode::stablehlo;
 use crate::mlir::bytecode::vhlo;
 use crate::mlir::location::Loc;
 use crate::mlir::location::SourceLoc;
+use crate::mlir::print;
 use crate::mlir::text;
 use crate::mlir::types::Name;
 use crate::mlir::types::Type;
@@ -224,7 +225,11 @@ impl<'a> Table<'a> {
         }
         let (depth, decoded) = (depth + 1, decoded?);
         self.copied = copied;
-        if copied > COPIES * container.size() as u64 {
+        if matches!(&decoded, Decoded::Attr(Attr::Struct(_))) {
+            // It is printed once more.
+            self.copied = self.copied.saturating_add(weight);
+        }
+        if self.copied > COPIES * container.size() as u64 {
             return Err(limit(
                 &start,
                 "strings and resources are used too often".to_owned(),
@@ -241,6 +246,7 @@ impl<'a> Table<'a> {
         }
         match (key, decoded) {
             (Key::Attr(index), Decoded::Attr(value)) => {
+                check_fields(&start, &value)?;
                 self.attrs[index] = Slot::Done {
                     value,
                     depth,
@@ -259,6 +265,22 @@ impl<'a> Table<'a> {
             }
         }
         Ok(Vec::new())
+    }
+}
+
+/// Refuses an attribute of a dialect whose fields hold what they cannot: it has no text.
+fn check_fields(at: &Cursor<'_>, attr: &Attr) -> Result<()> {
+    if !matches!(attr, Attr::Struct(_)) {
+        return Ok(());
+    }
+    let text = print::attr(attr);
+    match text::read_attr(&text) {
+        Ok(again) if print::attr(&again) == text => Ok(()),
+        Ok(_) => Err(at.error(format!("an attribute that says too much: `{text}`"))),
+        Err(error) => {
+            let message = format!("an attribute with something else in a field: `{text}`");
+            Err(at.error(message).note(error.message.clone()))
+        }
     }
 }
 

@@ -520,6 +520,47 @@ fn what_is_announced_and_not_there_is_refused_before_memory_is_taken() {
 }
 
 #[test]
+fn what_no_text_can_say_is_refused() {
+    // A value is announced and used, and nothing defines it.
+    let content = [numbers(&[1, 1, 2, 1]), vec![4], numbers(&[0, 1, 0])].concat();
+    let found = message(&module_of(&[unknown()], &content));
+    assert!(
+        found.contains("operand 0 is used before it is defined"),
+        "{found}"
+    );
+
+    // A module in the module, of two blocks.
+    let content = [
+        numbers(&[1, 0, 2, 0]),
+        vec![0x10],
+        numbers(&[0, 3, 2, 0, 0, 0]),
+    ]
+    .concat();
+    let found = message(&module_of(&[unknown()], &content));
+    assert!(found.contains("one block without arguments"), "{found}");
+
+    // Two modules in the module, each with a symbol.
+    let string = |number: u64| (0, numbers(&[2, number]));
+    let symbol = |attr: u64| (0, numbers(&[1, 1, 1, attr]));
+    let attrs = [
+        unknown(),
+        string(4),
+        string(5),
+        string(6),
+        symbol(2),
+        symbol(3),
+    ];
+    let strings = ["sym_name", "twice", "once"].map(str::to_owned);
+    let inner =
+        |symbol: u64| [numbers(&[0]), vec![0x11], numbers(&[0, symbol, 3, 1, 0, 0])].concat();
+    for (second, wanted) in [(4, "symbol `@twice` is defined twice"), (5, "a module")] {
+        let content = [numbers(&[1, 0, 4]), inner(4), inner(second)].concat();
+        let program = [numbers(&[2, 0]), vec![0x10], numbers(&[0, 3]), content].concat();
+        assert_eq!(message(&file_of(&strings, &attrs, &program)), wanted);
+    }
+}
+
+#[test]
 fn regions_do_not_nest_without_end() {
     // Each op has one region with one block with one op.
     let nested = |depth: usize| {

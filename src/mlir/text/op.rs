@@ -47,11 +47,6 @@ impl Draft {
     }
 }
 
-/// Whether values from around an op may not be used inside it.
-pub(super) fn is_isolated(op: &str) -> bool {
-    matches!(op, "builtin.module" | "func.func")
-}
-
 impl<'a> Reader<'a> {
     /// All ops of the text, and the module that holds them.
     pub(super) fn top_level(&mut self) -> Result<()> {
@@ -68,9 +63,9 @@ impl<'a> Reader<'a> {
             debug_assert!(self.scan.pos() > start, "something was read");
         }
         let only = match self.module.blocks[body].ops[..] {
-            [op] if self.module.ops[op].name == "builtin.module" => op,
+            [op] if self.module.ops[op].name == dialect::MODULE => op,
             _ => {
-                let mut root = NewOp::new("builtin.module", Vec::new(), Vec::new());
+                let mut root = NewOp::new(dialect::MODULE, Vec::new(), Vec::new());
                 root.regions.push(outside);
                 self.module.root = self.module.detached(root);
                 return Ok(());
@@ -79,16 +74,7 @@ impl<'a> Reader<'a> {
         self.module.blocks[body].ops.clear();
         self.module.ops[only].parent = None;
         self.module.root = only;
-        let regions = &self.module.ops[only].regions;
-        let blocks = regions
-            .first()
-            .map(|r| self.module.regions[*r].blocks.len());
-        match (regions.len(), blocks) {
-            (1, Some(1)) => Ok(()),
-            _ => Err(self
-                .scan
-                .error_at(0, "a module that has not one region of one block")),
-        }
+        Ok(())
     }
     /// Reads the definition of an alias, so that what is wrong in it is found.
     fn skip_alias(&mut self) -> Result<()> {
@@ -148,6 +134,11 @@ impl<'a> Reader<'a> {
             place,
         });
         self.module.attach(block, op);
+        if self.module.ops[op].name == dialect::MODULE
+            && let Some(fault) = self.module.shape_fault(op)
+        {
+            return Err(self.scan.error_at(name_place, fault));
+        }
         self.bind_results(op, &results, start)?;
         Ok(op)
     }
@@ -246,7 +237,7 @@ impl<'a> Reader<'a> {
         }
         if self.scan.eat("(") {
             loop {
-                let region = self.region(None, is_isolated(name))?;
+                let region = self.region(None, dialect::is_isolated(name))?;
                 draft.regions.push(region);
                 if !self.scan.eat(",") {
                     break;

@@ -490,6 +490,27 @@ fn what_is_wrong_has_its_place() {
 }
 
 #[test]
+fn a_module_has_one_block_without_arguments() {
+    for text in [
+        "module { ^b(%a: i1): }",
+        "module { module { ^b(%a: i1): } }",
+        "module { ^b: ^c: }",
+        "\"builtin.module\"() : () -> ()",
+        "\"builtin.module\"() ({ ^b(%a: i1): }) : () -> ()",
+        "module { \"builtin.module\"() ({ }) : () -> () }",
+    ] {
+        let found = wrong(text);
+        assert_eq!((found.0, found.1), (codes::TEXT_SYNTAX, 1), "{text}");
+        assert!(
+            found.3.contains("one block without arguments"),
+            "{text}: {}",
+            found.3
+        );
+    }
+    assert!(read("module { ^b: }").is_ok());
+}
+
+#[test]
 fn nesting_is_bounded() {
     let deep = |open: &str, inside: &str, close: &str| {
         let text = format!("{}{inside}{}", open.repeat(5000), close.repeat(5000));

@@ -61,12 +61,11 @@ pub fn dense_ints(flat: &[i64], sizes: &[u64], element: Type) -> Attr {
     })
 }
 
-/// Fields of a structure; those that are empty lists are left out.
+/// Fields of a structure; those that have their default value are left out.
 pub fn fields(entries: Vec<(&str, Attr)>) -> Vec<(Name, Attr)> {
-    let empty = |attr: &Attr| matches!(attr, Attr::DenseArray(array) if array.is_empty());
     entries
         .into_iter()
-        .filter(|(_, attr)| !empty(attr))
+        .filter(|(_, attr)| !attr.is_default_field())
         .map(|(name, attr)| (name.into(), attr))
         .collect()
 }

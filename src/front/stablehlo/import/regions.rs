@@ -68,7 +68,6 @@ impl<'m> Converter<'m> {
     /// The region a value is defined in.
     fn region_of_value(&self, value: ValueId) -> Option<RegionId> {
         let block = match self.source.values[value].def {
-            ValueDef::Pending => return None,
             ValueDef::Arg { block, .. } => block,
             ValueDef::Result { op, .. } => self.source.ops[op].parent?,
         };
@@ -232,7 +231,6 @@ impl<'m> Converter<'m> {
                     });
                 }
             }
-            ValueDef::Pending => {}
         }
     }
 

@@ -164,12 +164,14 @@ fn kernel_json(kernel: &KernelEntry) -> Value {
 pub fn json(bundle: &Bundle) -> Value {
     let e = &bundle.executable;
     let program = &e.signature.program;
+    let mut arrays = 0;
     let parameter = |(i, shape): (usize, &Shape)| {
         let donated = e.signature.aliases.iter().any(|a| a.parameter == i);
         json!({
             "name": program.parameter_names.get(i),
             "shape": shape.to_string(),
             "donated": donated,
+            "inputs": inputs(shape, &mut arrays).map(|n| format!("in{n}")).collect::<Vec<_>>(),
         })
     };
     let allocation = |(id, a): (crate::executable::AllocId, &Allocation)| {
@@ -226,6 +228,15 @@ pub fn json(bundle: &Bundle) -> Value {
         "thunks": sequence_json(&e.thunks, e),
         "hlo_bytes": e.hlo.len(),
     })
+}
+
+/// The numbers of the inputs that a parameter takes, one for each array in it; `arrays` counts those
+/// of all parameters.
+fn inputs(shape: &Shape, arrays: &mut usize) -> std::ops::Range<usize> {
+    let leaves = shape.leaves().into_iter();
+    let first = *arrays;
+    *arrays += leaves.filter(|(_, leaf)| leaf.as_array().is_some()).count();
+    first..*arrays
 }
 
 /// The functions that a program calls by name, and whether each comes with the loader.
@@ -332,6 +343,7 @@ fn write_text(bundle: &Bundle, out: &mut String) -> std::fmt::Result {
 fn write_signature(e: &Executable, out: &mut String) -> std::fmt::Result {
     let program = &e.signature.program;
     writeln!(out, "\nparameters:")?;
+    let mut arrays = 0;
     for (i, shape) in program.parameters.iter().enumerate() {
         let name = program.parameter_names.get(i).map_or("", String::as_str);
         let donated = e.signature.aliases.iter().find(|a| a.parameter == i);
@@ -340,7 +352,13 @@ fn write_signature(e: &Executable, out: &mut String) -> std::fmt::Result {
             Some(_) => "  may be donated",
             None => "",
         };
-        writeln!(out, "  {i} {name}: {shape}{note}")?;
+        let inputs = inputs(shape, &mut arrays);
+        let places = match inputs.len() {
+            0 => "no input".to_owned(),
+            1 => format!("in{}", inputs.start),
+            _ => format!("in{} to in{}", inputs.start, inputs.end - 1),
+        };
+        writeln!(out, "  {places} {name}: {shape}{note}")?;
     }
     writeln!(out, "result: {}", program.result)
 }

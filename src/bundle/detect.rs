@@ -6,6 +6,7 @@ use crate::base::codes;
 use crate::target::Platform;
 use crate::wire::envelope;
 use crate::wire::executable_cpu;
+use crate::wire::foreign;
 use crate::wire::options;
 use crate::wire::options::DeviceCounts;
 use crate::wire::options::Outer;
@@ -96,7 +97,12 @@ pub(super) fn take_apart(bytes: &[u8]) -> Result<Parts> {
         parts.form.envelope = Some(envelope.ifrt_version);
         return Ok(parts);
     }
-    payload(bytes)
+    payload(bytes).map_err(|error| match foreign::look(bytes) {
+        Some(what) if error.code == codes::NOT_A_BUNDLE => {
+            not_a_bundle(format!("this is {what}, not a bundle"))
+        }
+        _ => error,
+    })
 }
 
 fn payload(bytes: &[u8]) -> Result<Parts> {

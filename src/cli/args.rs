@@ -139,7 +139,7 @@ pub enum Verb {
     /// Write a program in another form
     #[cfg(feature = "reference")]
     Translate(Translate),
-    /// Show what a bundle or a jax.export file holds
+    /// Show what a bundle or a program holds
     Inspect(Inspect),
     /// Check a bundle: its rules, this host, and its results
     Verify(Verify),
@@ -259,7 +259,8 @@ impl InputArgs {
 #[cfg(feature = "reference")]
 #[derive(Debug, Args)]
 pub struct Translate {
-    /// Program: HLO, StableHLO, a jax.export file or a snapshot; `-` is standard input
+    /// Program: HLO, StableHLO, a jax.export file or a snapshot, or a bundle, for the module that it
+    /// carries; `-` is standard input
     pub program: PathBuf,
     /// Form to translate to: hlo-text, hlo-proto, stablehlo-text, stablehlo-bytecode
     #[arg(long, value_name = "FORM")]
@@ -317,7 +318,8 @@ pub struct Bisect {
     /// What the program is.
     #[command(flatten)]
     pub what: InputArgs,
-    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
+    /// Inputs: an `.npz` with in0, in1, ... (or the names that `inspect` shows, or arr_0, arr_1, ...),
+    /// `.npy` files in order, or a snapshot of XLA
     /// (default: the program's, when it is a snapshot, or small numbers)
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
@@ -393,12 +395,15 @@ impl TargetArgs {
 /// How close results must be.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ToleranceArgs {
-    /// Relative tolerance
-    #[arg(long, value_name = "X", default_value_t = 1e-5, allow_hyphen_values = true, value_parser = tolerance)]
-    pub rtol: f64,
-    /// Absolute tolerance
-    #[arg(long, value_name = "X", default_value_t = 1e-6, allow_hyphen_values = true, value_parser = tolerance)]
-    pub atol: f64,
+    /// Relative tolerance (default: 0 for what only moves values; else by the coarsest type that values
+    /// are rounded to on the way, 64 units in the last place of f32 and f64, 4 of f16 and bf16, 1 of
+    /// narrower types. Of results in a file nothing but the type is known)
+    #[arg(long, value_name = "X", allow_hyphen_values = true, value_parser = tolerance)]
+    pub rtol: Option<f64>,
+    /// Absolute tolerance (default: the relative one times the largest element of the result, and for
+    /// results without sums times 1 when that is less; 0 for integers)
+    #[arg(long, value_name = "X", allow_hyphen_values = true, value_parser = tolerance)]
+    pub atol: Option<f64>,
     /// Representable values that results may be apart
     #[arg(
         long,
@@ -497,7 +502,8 @@ pub struct DevicesArgs {
 pub struct Run {
     /// Bundle; `-` is standard input
     pub bundle: PathBuf,
-    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
+    /// Inputs: an `.npz` with in0, in1, ... (or the names that `inspect` shows, or arr_0, arr_1, ...),
+    /// `.npy` files in order, or a snapshot of XLA
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Where to write out0, out1, ...: `.npz`, or `.npy` for a single result; `-` is standard output.
@@ -534,7 +540,8 @@ pub struct Eval {
     /// What the program is.
     #[command(flatten)]
     pub what: InputArgs,
-    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
+    /// Inputs: an `.npz` with in0, in1, ... (or the names that `inspect` shows, or arr_0, arr_1, ...),
+    /// `.npy` files in order, or a snapshot of XLA
     /// (default: the program's, when it is a snapshot)
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
@@ -560,7 +567,7 @@ pub struct Eval {
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
 pub struct Inspect {
-    /// Bundle, or jax.export file; `-` is standard input
+    /// Bundle, or any program: HLO, StableHLO, a jax.export file or a snapshot; `-` is standard input
     pub bundle: PathBuf,
     /// Take a part out instead: hlo, thunks, obj, ptx, cubin
     #[arg(long, value_name = "KIND[=PATH]", value_delimiter = ',')]
@@ -596,7 +603,8 @@ pub struct Verify {
 pub struct Bench {
     /// Bundle; `-` is standard input
     pub bundle: PathBuf,
-    /// Inputs: an `.npz` with in0, in1, ..., `.npy` files in order, or a snapshot of XLA
+    /// Inputs: an `.npz` with in0, in1, ... (or the names that `inspect` shows, or arr_0, arr_1, ...),
+    /// `.npy` files in order, or a snapshot of XLA
     #[arg(short, long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// Runs to time (default: as many as fit in the duration, at least 5)

@@ -51,8 +51,8 @@ pub fn passes(context: &Context) -> Outcome {
 /// `xla-aot bisect`
 #[cfg(feature = "loader")]
 pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
+    use crate::cli::comparing::closeness;
     use crate::cli::comparing::read_inputs;
-    use crate::cli::comparing::tolerance;
     use crate::cli::exit;
     use crate::cli::exit::about;
     use crate::cli::files;
@@ -83,7 +83,7 @@ pub fn bisect(args: &crate::cli::args::Bisect, context: &Context) -> Outcome {
         },
         load: args.device.options()?,
         inputs: read_inputs(&args.input, &args.program, &program)?,
-        tolerance: tolerance(&args.tolerance),
+        closeness: closeness(&args.tolerance),
     };
     let finding = bisect(&program, &request).map_err(about(&name))?;
     let (result, text) = match &finding {

@@ -13,7 +13,7 @@ use crate::cli::exit::Failure;
 use crate::cli::exit::Outcome;
 use crate::cli::files;
 use crate::cli::report;
-use crate::driver::Tolerance;
+use crate::driver::Closeness;
 use crate::driver::arrays::ArrayFile;
 #[cfg(feature = "reference")]
 use crate::driver::arrays::Content;
@@ -50,13 +50,12 @@ pub fn read_inputs(paths: &[PathBuf], path: &Path, program: &[u8]) -> Outcome<Ve
     })
 }
 
-/// The tolerance the flags say.
-pub fn tolerance(args: &ToleranceArgs) -> Tolerance {
-    Tolerance {
+/// How close results must be, as the flags say.
+pub fn closeness(args: &ToleranceArgs) -> Closeness {
+    Closeness {
         rtol: args.rtol,
         atol: args.atol,
         ulp: args.ulp,
-        ..Tolerance::EXACT
     }
 }
 

@@ -10,12 +10,12 @@ use crate::cli::Context;
 use crate::cli::args::Eval;
 #[cfg(feature = "loader")]
 use crate::cli::args::Run;
+use crate::cli::comparing::closeness;
 #[cfg(feature = "loader")]
 use crate::cli::comparing::read_arrays;
 #[cfg(feature = "reference")]
 use crate::cli::comparing::read_inputs;
 use crate::cli::comparing::tell_verdicts;
-use crate::cli::comparing::tolerance;
 #[cfg(feature = "loader")]
 use crate::cli::counts;
 use crate::cli::devices;
@@ -25,7 +25,7 @@ use crate::cli::exit::about;
 use crate::cli::files;
 use crate::cli::report;
 use crate::driver::Arrays;
-use crate::driver::Tolerance;
+use crate::driver::Closeness;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFormat;
 use crate::driver::devices::Topology;
@@ -87,13 +87,13 @@ fn conclude(
     results: &[Arrays],
     outputs: &[PathBuf],
     expected: Option<&[Arrays]>,
-    tolerance: &Tolerance,
+    closeness: &Closeness,
     context: &Context,
 ) -> Outcome {
     write_results(results, outputs, context)?;
     match expected {
         Some(expected) => {
-            let verdicts = arrays::judge_each(results, expected, tolerance)?;
+            let verdicts = arrays::judge_each(results, expected, closeness, &[])?;
             tell_verdicts(&verdicts, serde_json::Map::new(), context)
         }
         None if outputs.is_empty() || context.reporter.json => tell_results(results, context),
@@ -180,7 +180,7 @@ pub fn run(args: &Run, context: &Context) -> Outcome {
         &results,
         &paths,
         expected.as_deref(),
-        &tolerance(&args.tolerance),
+        &closeness(&args.tolerance),
         context,
     )
 }
@@ -225,7 +225,7 @@ pub fn eval(args: &Eval, context: &Context) -> Outcome {
         &results,
         &paths,
         expected.as_deref(),
-        &tolerance(&args.tolerance),
+        &closeness(&args.tolerance),
         context,
     )
 }

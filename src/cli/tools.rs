@@ -32,7 +32,7 @@ pub fn inspect(args: &Inspect, context: &Context) -> Outcome {
     #[cfg(feature = "reference")]
     if requests.is_empty()
         && let Some(text) =
-            driver::exports::describe(&bundle, context.reporter.json).map_err(about(&name))?
+            driver::describe::describe(&bundle, context.reporter.json).map_err(about(&name))?
     {
         return report::to_stdout(&text);
     }
@@ -101,7 +101,7 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
         inputs: comparing::read_arrays(&args.input)?,
         has_inputs: !args.input.is_empty(),
         expected,
-        tolerance: comparing::tolerance(&args.tolerance),
+        closeness: comparing::closeness(&args.tolerance),
         any_host: args.any_host,
         #[cfg(feature = "loader")]
         load,

@@ -1,6 +1,7 @@
 //! Array files in and out: which array of which file is which input, and results under their names.
 //! A snapshot of XLA serves as one: it holds the arguments of a program, and maybe its result.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::io::Cursor;
@@ -11,6 +12,8 @@ use crate::base::Diagnostic;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::driver::closeness::Closeness;
+use crate::driver::closeness::Making;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
 use crate::literal::compare;
@@ -19,6 +22,7 @@ use crate::literal::npy;
 use crate::literal::npy::NpyArray;
 use crate::literal::npy::NpzArrays;
 use crate::shape::ArrayShape;
+use crate::shape::ProgramShape;
 use crate::shape::Shape;
 use crate::wire::snapshot;
 use crate::wire::snapshot::Values;
@@ -164,20 +168,60 @@ impl Partition {
     };
 }
 
-/// Reads one value for each shape: from archives by name (`in0`, `in1`, ... for the prefix `in`),
-/// from single arrays in the order the files are given, from snapshots the arguments of the partition
-/// or, for the prefix `out`, the result.
+/// An array that a program takes or gives: a leaf of a parameter or of its result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted<'a> {
+    /// What the program calls it, `args[0]['w']` or, within a tuple, `state.1`; empty when it has no
+    /// name.
+    pub name: String,
+    /// Its shape.
+    pub shape: &'a ArrayShape,
+}
+
+/// The array leaves of a program's parameters, in order.
+pub fn inputs(program: &ProgramShape) -> Vec<Wanted<'_>> {
+    let parameters = program.parameters.iter().enumerate();
+    let leaves = parameters.flat_map(|(number, shape)| {
+        let name = program.parameter_names.get(number);
+        leaves(name.map_or("", String::as_str), shape)
+    });
+    leaves.collect()
+}
+
+/// The array leaves of a program's result, in order. They have no names.
+pub fn outputs(program: &ProgramShape) -> Vec<Wanted<'_>> {
+    leaves("", &program.result)
+}
+
+fn leaves<'a>(name: &str, shape: &'a Shape) -> Vec<Wanted<'a>> {
+    let leaves = shape.leaves().into_iter();
+    let leaves = leaves.filter_map(|(index, leaf)| {
+        let place = index.iter().filter(|_| !name.is_empty());
+        Some(Wanted {
+            name: place.fold(name.to_owned(), |name, place| format!("{name}.{place}")),
+            shape: leaf.as_array()?,
+        })
+    });
+    leaves.collect()
+}
+
+/// Reads one value for each leaf: from archives by name, from single arrays in the order the files
+/// are given, from snapshots the arguments of the partition or, for the prefix `out`, the result.
+///
+/// Names in archives are `in0`, `in1`, ... for the prefix `in`, those of the program, or, when all
+/// are of this form, `arr_0`, `arr_1`, ..., as NumPy calls arrays without names.
 ///
 /// # Errors
 /// `XA8002` for unreadable files, `XA1004` for damaged snapshots; `XA8001` when arrays are missing,
-/// left over or do not fit.
+/// left over, given twice or do not fit.
 pub fn read(
     files: &[ArrayFile],
     prefix: &str,
-    shapes: &[&ArrayShape],
+    wanted: &[Wanted<'_>],
     partition: Partition,
 ) -> Result<Vec<ArrayLiteral>> {
-    let mut slots: Vec<Option<Found>> = vec![None; shapes.len()];
+    let mut slots: Vec<Option<Found>> = vec![None; wanted.len()];
+    let named = by_name(wanted);
     for file in files {
         let at = |mut e: Box<Diagnostic>| {
             // A member is told with the archive it is in.
@@ -187,51 +231,81 @@ pub fn read(
             }));
             e
         };
+        let left_over = |name: &str| at(left_over(name, prefix, wanted));
+        let mut give = |place: usize, name: &str, value: Found| match slots.get_mut(place) {
+            None => Err(left_over(name)),
+            Some(Some(_)) => Err(at(given_twice(name, &format!("{prefix}{place}")))),
+            Some(slot) => {
+                *slot = Some(value);
+                Ok(())
+            }
+        };
         match file.arrays().map_err(at)? {
             Arrays::Named(arrays) => {
+                let is_listed = arrays.keys().all(|name| number(name, UNNAMED).is_some());
                 for (name, array) in arrays {
-                    let number = name
-                        .strip_prefix(prefix)
-                        .and_then(|n| n.parse::<usize>().ok());
-                    let slot = number.and_then(|n| slots.get_mut(n));
-                    let slot = slot.ok_or_else(|| at(left_over(&name, prefix, shapes.len())))?;
-                    *slot = Some(Found::File(array));
+                    let place = number(&name, prefix)
+                        .or_else(|| named.get(name.as_str()).copied())
+                        .or_else(|| number(&name, UNNAMED).filter(|_| is_listed));
+                    let place = place.ok_or_else(|| left_over(&name))?;
+                    give(place, &name, Found::File(array))?;
                 }
             }
             Arrays::Snapshot(values) => {
-                for (i, value) in of_snapshot(values, prefix, partition)
-                    .map_err(at)?
-                    .into_iter()
-                    .enumerate()
-                {
-                    let place = slots.get_mut(i);
-                    let name = format!("{prefix}{i}");
-                    *place.ok_or_else(|| at(left_over(&name, prefix, shapes.len())))? =
-                        Some(Found::Value(value));
+                let values = of_snapshot(values, prefix, partition).map_err(at)?;
+                for (i, value) in values.into_iter().enumerate() {
+                    give(i, &format!("{prefix}{i}"), Found::Value(value))?;
                 }
             }
             Arrays::Single(array) => {
                 let slot = slots.iter_mut().find(|slot| slot.is_none());
-                let slot = slot.ok_or_else(|| at(left_over("the array", prefix, shapes.len())))?;
+                let slot = slot.ok_or_else(|| left_over("the array"))?;
                 *slot = Some(Found::File(array));
             }
         }
     }
-    let pairs = slots.into_iter().zip(shapes).enumerate();
+    let pairs = slots.into_iter().zip(wanted).enumerate();
     pairs
-        .map(|(i, (array, shape))| {
-            let name = format!("{prefix}{i}");
+        .map(|(i, (array, Wanted { name, shape }))| {
+            let number = format!("{prefix}{i}");
+            let called = |error: Box<Diagnostic>| match name.is_empty() {
+                true => error,
+                false => error.note(format!("`{number}` is {name}")),
+            };
             let array = array.ok_or_else(|| {
-                let message = format!("`{name}`, {}, is missing", describe(shape));
-                let error = Diagnostic::error(codes::INPUT_MISMATCH, message);
+                let message = format!("`{number}`, {}, is missing", describe(shape));
+                let error = called(Diagnostic::error(codes::INPUT_MISMATCH, message));
                 match files.is_empty() {
-                    true => error.help(how_to_give(prefix, shapes.len())),
+                    true => error.help(how_to_give(prefix, wanted)),
                     false => error,
                 }
             })?;
-            array.into_literal(&name, shape)
+            array.into_literal(&number, shape).map_err(called)
         })
         .collect()
+}
+
+/// What NumPy's `savez` calls arrays without names, before their numbers.
+const UNNAMED: &str = "arr_";
+
+/// The number in a name of that form.
+fn number(name: &str, prefix: &str) -> Option<usize> {
+    let digits = name.strip_prefix(prefix)?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
+}
+
+/// The places of the leaves whose names no other leaf has.
+fn by_name<'a>(wanted: &'a [Wanted<'_>]) -> BTreeMap<&'a str, usize> {
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, leaf) in wanted.iter().enumerate() {
+        places.entry(&leaf.name).or_default().push(place);
+    }
+    let only = |(name, places): (&'a str, Vec<usize>)| match *places {
+        [place] if !name.is_empty() => Some((name, place)),
+        _ => None,
+    };
+    places.into_iter().filter_map(only).collect()
 }
 
 /// The values of a snapshot that the prefix means.
@@ -263,25 +337,51 @@ fn of_snapshot(
 }
 
 /// What to do where a program has no arrays at all.
-fn how_to_give(prefix: &str, count: usize) -> String {
-    let names = match count {
+fn how_to_give(prefix: &str, wanted: &[Wanted<'_>]) -> String {
+    let names = match wanted.len() {
         1 => format!("`{prefix}0`"),
         n => format!("`{prefix}0` to `{prefix}{}`", n - 1),
     };
+    let or = match wanted.iter().find(|leaf| !leaf.name.is_empty()) {
+        Some(leaf) => format!(" (or their names, such as `{}`)", leaf.name),
+        None => String::new(),
+    };
     format!(
-        "name a file with --input: an `.npz` with {names}, `.npy` files in order, or a snapshot of \
-         XLA"
+        "name a file with --input: an `.npz` with {names}{or}, `.npy` files in order, or a snapshot \
+         of XLA"
     )
 }
 
-fn left_over(name: &str, prefix: &str, count: usize) -> Box<Diagnostic> {
-    let wanted = match count {
+fn left_over(name: &str, prefix: &str, wanted: &[Wanted<'_>]) -> Box<Diagnostic> {
+    const MOST: usize = 8;
+    let places = match wanted.len() {
         0 => "no array is wanted".to_owned(),
         1 => format!("only `{prefix}0` is wanted"),
         n => format!("`{prefix}0` to `{prefix}{}` are wanted", n - 1),
     };
-    let message = format!("`{name}` has no place, {wanted}");
-    Diagnostic::error(codes::INPUT_MISMATCH, message)
+    let message = format!("`{name}` has no place, {places}");
+    let error = Diagnostic::error(codes::INPUT_MISMATCH, message);
+    let leaves = wanted.iter().enumerate();
+    let leaves = leaves.filter(|(_, leaf)| !leaf.name.is_empty());
+    let names = leaves.map(|(i, leaf)| format!("`{prefix}{i}` is {}", leaf.name));
+    let mut names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return error;
+    }
+    if names.len() > MOST {
+        let more = names.len() - MOST;
+        names.truncate(MOST);
+        names.push(format!("{more} more"));
+    }
+    error.note(names.join(", "))
+}
+
+fn given_twice(name: &str, place: &str) -> Box<Diagnostic> {
+    let message = match name == place {
+        true => format!("`{name}` was given before"),
+        false => format!("`{name}` is `{place}`, which was given before"),
+    };
+    Diagnostic::error(codes::INPUT_MISMATCH, message).help("give each array once")
 }
 
 /// `f32[2,<=3]`
@@ -347,18 +447,20 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// Compares the results of each device with those expected of it.
+/// Compares the results of each device with those expected of it. Where nothing is known of how they
+/// are made, `makings` is empty.
 ///
 /// # Errors
 /// `XA8005` when shapes differ.
 pub fn judge_each(
     results: &[Vec<ArrayLiteral>],
     expected: &[Vec<ArrayLiteral>],
-    tolerance: &Tolerance,
+    closeness: &Closeness,
+    makings: &[Making],
 ) -> Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     for (device, (got, wanted)) in results.iter().zip(expected).enumerate() {
-        for mut verdict in judge(got, wanted, tolerance)? {
+        for mut verdict in judge(got, wanted, closeness, makings)? {
             if results.len() > 1 {
                 verdict.name = format!("device {device}: {}", verdict.name);
             }
@@ -375,19 +477,38 @@ pub fn judge_each(
 pub fn judge(
     results: &[ArrayLiteral],
     expected: &[ArrayLiteral],
-    tolerance: &Tolerance,
+    closeness: &Closeness,
+    makings: &[Making],
 ) -> Result<Vec<Verdict>> {
     let pairs = results.iter().zip(expected).enumerate();
     pairs
         .map(|(i, (got, wanted))| {
-            let found = compare::compare(got, wanted, tolerance)?;
+            let making = makings.get(i).copied();
+            let making = making.unwrap_or_else(|| Making::of_type(wanted.ty()));
+            let tolerance = closeness.tolerance(wanted, making);
+            let found = compare::compare(got, wanted, &tolerance)?;
             Ok(Verdict {
                 name: format!("out{i}"),
                 passed: found.passed,
-                text: found.describe(),
+                text: format!("{}{}", found.describe(), within(&tolerance)),
             })
         })
         .collect()
+}
+
+/// How close is close enough, in words.
+fn within(tolerance: &Tolerance) -> String {
+    let Tolerance {
+        rtol, atol, ulp, ..
+    } = tolerance;
+    let ulp = match ulp {
+        0 => String::new(),
+        ulp => format!(", or {ulp} ulp"),
+    };
+    match (*rtol, *atol) {
+        (0.0, 0.0) if ulp.is_empty() => "; wanted equal ones".to_owned(),
+        _ => format!("; wanted within {rtol:.2e} relative, {atol:.2e} absolute{ulp}"),
+    }
 }
 
 /// A parameter list from the array leaves of all parameters.
@@ -428,18 +549,81 @@ mod tests {
         let array = |byte| NpyArray::from_literal(&value(byte));
         let (one, two) = (array(1), array(2));
         let archive = npy::write_npz([("in2", &one), ("in0", &two)]).unwrap();
-        let shapes = [&shape, &shape, &shape];
+        let leaf = |name: &str| Wanted {
+            name: name.to_owned(),
+            shape: &shape,
+        };
+        let wanted = [leaf("args[0]['w']"), leaf("args[1]"), leaf("")];
         let single = array(3).write();
         let files = [file("a.npz", archive.clone()), file("b.npy", single)];
-        let read_back = read(&files, "in", &shapes, Partition::ONLY).unwrap();
+        let read_back = read(&files, "in", &wanted, Partition::ONLY).unwrap();
         assert_eq!(read_back, [value(2), value(3), value(1)]);
-        let missing = read(&files[..1], "in", &shapes, Partition::ONLY).unwrap_err();
+        let missing = read(&files[..1], "in", &wanted, Partition::ONLY).unwrap_err();
         assert_eq!(missing.message, "`in1`, u8[2], is missing");
-        let extra = read(&files[..1], "in", &shapes[..2], Partition::ONLY).unwrap_err();
+        assert_eq!(missing.notes, ["`in1` is args[1]"]);
+        let extra = read(&files[..1], "in", &wanted[..2], Partition::ONLY).unwrap_err();
         assert_eq!(
             extra.message,
             "`in2` has no place, `in0` to `in1` are wanted"
         );
+        assert_eq!(extra.notes, ["`in0` is args[0]['w'], `in1` is args[1]"]);
+        let [first, _] = files;
+        let twice = read(
+            &[first, file("b.npz", archive)],
+            "in",
+            &wanted,
+            Partition::ONLY,
+        )
+        .unwrap_err();
+        assert_eq!(twice.message, "`in0` was given before");
+    }
+
+    #[test]
+    fn archives_may_have_the_names_of_the_program_or_those_of_numpy() {
+        let shape = ArrayShape::new(PrimitiveType::U8, [1]);
+        let value = |byte| ArrayLiteral::new(shape.clone(), vec![byte]);
+        let leaf = |name: &str| Wanted {
+            name: name.to_owned(),
+            shape: &shape,
+        };
+        let wanted = [leaf("args[0]['w']"), leaf("same"), leaf("same")];
+        let read_named = |names: [&str; 3]| {
+            let arrays = [1, 2, 3].map(|byte| NpyArray::from_literal(&value(byte)));
+            let archive = npy::write_npz(names.into_iter().zip(&arrays)).unwrap();
+            read(&[file("a.npz", archive)], "in", &wanted, Partition::ONLY)
+        };
+        let read_back = read_named(["in2", "args[0]['w']", "in1"]).unwrap();
+        assert_eq!(read_back, [value(2), value(3), value(1)]);
+        let read_back = read_named(["arr_1", "arr_2", "arr_0"]).unwrap();
+        assert_eq!(read_back, [value(3), value(1), value(2)]);
+        for (names, message) in [
+            (["in0", "in1", "arr_2"], "`arr_2` has no place"),
+            (["in0", "in1", "same"], "`same` has no place"),
+            (["in1", "in2", "in+0"], "`in+0` has no place"),
+            (["in0", "in1", "args[0]['w']"], "`in0` was given before"),
+        ] {
+            let error = read_named(names).unwrap_err();
+            assert!(error.message.starts_with(message), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn leaves_of_tuples_are_named_by_their_place() {
+        let leaf = Shape::Array(ArrayShape::new(PrimitiveType::U8, [1]));
+        let pair = Shape::Tuple(vec![
+            leaf.clone(),
+            Shape::Tuple(vec![leaf.clone(), Shape::Token]),
+        ]);
+        let program = ProgramShape {
+            parameters: vec![leaf, pair.clone()],
+            parameter_names: vec!["x".to_owned(), "state".to_owned()],
+            result: pair,
+        };
+        let names = |leaves: Vec<Wanted<'_>>| -> Vec<String> {
+            leaves.into_iter().map(|leaf| leaf.name).collect()
+        };
+        assert_eq!(names(inputs(&program)), ["x", "state.0", "state.1.0"]);
+        assert_eq!(names(outputs(&program)), ["", ""]);
     }
 
     #[test]
@@ -452,7 +636,11 @@ mod tests {
         };
         let archive = file("a.npz", npy::write_npz([("in0", &odd)]).unwrap());
         let shape = ArrayShape::new(PrimitiveType::F32, [1]);
-        let error = read(&[archive], "in", &[&shape], Partition::ONLY).unwrap_err();
+        let wanted = Wanted {
+            name: String::new(),
+            shape: &shape,
+        };
+        let error = read(&[archive], "in", &[wanted], Partition::ONLY).unwrap_err();
         assert_eq!(
             error.location,
             Some(Location::Path("a.npz/in0.npy".to_owned()))

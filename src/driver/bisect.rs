@@ -11,6 +11,8 @@ use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Partition;
 use crate::driver::arrays::array_leaves;
+use crate::driver::closeness::Closeness;
+use crate::driver::closeness::Making;
 use crate::driver::compile;
 use crate::driver::compile::CompileOptions;
 use crate::driver::compile::Rewrite;
@@ -21,7 +23,6 @@ use crate::driver::run::Session;
 use crate::front;
 use crate::hlo::Module;
 use crate::literal::ArrayLiteral;
-use crate::literal::compare::Tolerance;
 use crate::literal::number;
 use crate::literal::number::Number;
 use crate::passes;
@@ -41,7 +42,7 @@ pub struct BisectRequest {
     /// Arrays to run on; made up when there are none.
     pub inputs: Vec<ArrayFile>,
     /// How close results must be.
-    pub tolerance: Tolerance,
+    pub closeness: Closeness,
 }
 
 /// What was found.
@@ -76,10 +77,10 @@ pub enum Finding {
 pub fn bisect(program: &[u8], request: &BisectRequest) -> Result<Finding> {
     let evaluation = Evaluation::open(program, &request.compile.input)?;
     let inputs = if request.inputs.is_empty() {
-        made_up(&array_leaves(evaluation.parameters()))
+        made_up(&array_leaves(&evaluation.caller().parameters))
     } else {
-        let shapes = array_leaves(evaluation.parameters());
-        arrays::read(&request.inputs, "in", &shapes, Partition::ONLY)?
+        let wanted = arrays::inputs(evaluation.caller());
+        arrays::read(&request.inputs, "in", &wanted, Partition::ONLY)?
     };
     let wanted = evaluation.run_alike(inputs.clone())?;
     let search = Search {
@@ -87,6 +88,7 @@ pub fn bisect(program: &[u8], request: &BisectRequest) -> Result<Finding> {
         request,
         inputs,
         wanted,
+        makings: evaluation.makings(),
     };
     let all = search.attempt(request.compile.rewrites.fuel);
     let Some(difference) = all.difference else {
@@ -143,6 +145,8 @@ struct Search<'a> {
     inputs: Vec<ArrayLiteral>,
     /// Of each device.
     wanted: Vec<Vec<ArrayLiteral>>,
+    /// How results are made.
+    makings: Vec<Making>,
 }
 
 impl Search<'_> {
@@ -167,7 +171,8 @@ impl Search<'_> {
 
     /// How results differ from those wanted.
     fn difference(&self, got: &[Vec<ArrayLiteral>]) -> Result<Option<String>> {
-        let verdicts = arrays::judge_each(got, &self.wanted, &self.request.tolerance)?;
+        let verdicts =
+            arrays::judge_each(got, &self.wanted, &self.request.closeness, &self.makings)?;
         let bad = verdicts.into_iter().find(|verdict| !verdict.passed);
         Ok(bad.map(|verdict| format!("{}: {}", verdict.name, verdict.text)))
     }
@@ -290,7 +295,13 @@ ENTRY e {
 }
 ";
 
-    fn request(tolerance: Tolerance, fuel: Option<u64>) -> BisectRequest {
+    const EXACT: Closeness = Closeness {
+        rtol: Some(0.0),
+        atol: Some(0.0),
+        ulp: 0,
+    };
+
+    fn request(closeness: Closeness, fuel: Option<u64>) -> BisectRequest {
         let native = TargetRequest {
             cpu: Some("native".to_owned()),
             ..TargetRequest::default()
@@ -301,17 +312,17 @@ ENTRY e {
             compile,
             load: LoadOptions::default(),
             inputs: Vec::new(),
-            tolerance,
+            closeness,
         }
     }
 
     #[test]
     fn a_sound_program_agrees_and_its_rewrites_are_counted() {
-        let tolerance = Tolerance {
-            rtol: 1e-5,
-            ..Tolerance::EXACT
+        let closeness = Closeness {
+            rtol: Some(1e-5),
+            ..Closeness::default()
         };
-        let found = |fuel| bisect(PROGRAM.as_bytes(), &request(tolerance, fuel)).unwrap();
+        let found = |fuel| bisect(PROGRAM.as_bytes(), &request(closeness, fuel)).unwrap();
         let Finding::Agrees { rewrites } = found(None) else {
             panic!("it does not agree");
         };
@@ -329,7 +340,7 @@ ENTRY e {
   ROOT y = f32[64] add(x, x)
 }
 ";
-        let found = bisect(program.as_bytes(), &request(Tolerance::EXACT, None)).unwrap();
+        let found = bisect(program.as_bytes(), &request(EXACT, None)).unwrap();
         let Finding::Required { pass, difference } = found else {
             panic!("{found:?}");
         };
@@ -350,7 +361,7 @@ ENTRY e {
 
     #[test]
     fn the_last_rewrite_is_named() {
-        let request = request(Tolerance::EXACT, None);
+        let request = request(EXACT, None);
         let search = Search {
             program: PROGRAM.as_bytes(),
             request: &request,

@@ -4,6 +4,7 @@ use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::bundle;
+use crate::driver::bundles;
 use crate::driver::run::Session;
 use crate::executable::Signature;
 use crate::executable::TargetNeeds;
@@ -48,7 +49,7 @@ pub struct Interface {
 /// # Errors
 /// `XA7001` to `XA7003`.
 pub fn read(bytes: &[u8]) -> Result<Bundle> {
-    bundle::read(bytes)
+    bundles::read(bytes)
 }
 
 /// Everything about a bundle, as JSON.

@@ -12,6 +12,7 @@ use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::bundle;
 use crate::collective::Topology;
+use crate::driver::bundles;
 pub use crate::driver::dump::DumpForm;
 use crate::driver::dump::Dumper;
 use crate::driver::dump::Passes;
@@ -208,7 +209,11 @@ pub fn compile(
     let mut reading = options.input.clone();
     reading.own_platform = Some(platform_names(options.target.platform()));
     let module = step(observer, "front", |observer| {
-        let program = front::import(input, &reading)?;
+        let program = front::import(input, &reading);
+        let program = program.map_err(|error| match bundles::are(input) {
+            true => bundles::compiled_already(),
+            false => error,
+        })?;
         program.notes.iter().for_each(|note| observer.note(note));
         hlo::verify::check(&program.module)?;
         Ok::<_, Box<Diagnostic>>(program.module)

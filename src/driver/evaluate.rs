@@ -3,13 +3,15 @@
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
-use crate::bundle;
 use crate::bundle::Bundle;
 use crate::collective::Topology;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Partition;
 use crate::driver::arrays::array_leaves;
+use crate::driver::bundles;
+use crate::driver::closeness;
+use crate::driver::closeness::Making;
 use crate::driver::devices;
 use crate::driver::input::InputOptions;
 use crate::eval;
@@ -24,8 +26,6 @@ use crate::literal::dynamic::fits;
 use crate::literal::dynamic::real_shape;
 use crate::shape::ArrayShape;
 use crate::shape::ProgramShape;
-use crate::shape::Shape;
-use crate::wire;
 
 /// A program the evaluator can run.
 pub struct Evaluation {
@@ -47,15 +47,17 @@ impl Evaluation {
     /// # Errors
     /// What the reader gives.
     pub fn open(program: &[u8], options: &InputOptions) -> Result<Self> {
-        if options.format.is_none()
-            && (bundle::is_bundle(program) || bundle::begins_as_bundle(program))
-        {
-            return Self::of_bundle(&bundle::read(program)?);
+        if options.format.is_none() && bundles::are(program) {
+            return Self::of_bundle(&bundles::read(program)?);
         }
         let Program { module, notes } = front::import(program, options)?;
         hlo::verify::check(&module)?;
+        let mut caller = module.entry_layout();
+        if caller.parameter_names.len() != caller.parameters.len() {
+            caller.parameter_names = module.program_shape(module.entry).parameter_names;
+        }
         Ok(Self {
-            caller: module.entry_layout(),
+            caller,
             topology: module_topology(&module)?,
             module,
             notes,
@@ -69,12 +71,9 @@ impl Evaluation {
     /// `XA7002` and `XA7003` when the module cannot be read or breaks a rule, `XA7002` when it is not
     /// the one that the bundle's signature describes.
     pub fn of_bundle(bundle: &Bundle) -> Result<Self> {
-        let module = wire::hlo::decode_module_with_config(&bundle.executable.hlo);
-        let module = module.map_err(bundle::rejected)?;
-        hlo::verify::check(&module).map_err(bundle::rejected)?;
         Ok(Self {
             caller: bundle.executable.signature.program.clone(),
-            module,
+            module: bundles::module(bundle)?,
             notes: Vec::new(),
             is_compiled: true,
             topology: bundle.executable.topology()?,
@@ -112,9 +111,15 @@ impl Evaluation {
         }
     }
 
-    /// The shapes of the parameters, as the caller sees them.
-    pub fn parameters(&self) -> &[Shape] {
-        &self.caller.parameters
+    /// What the caller sees of parameters and results.
+    #[cfg(all(feature = "compiler", feature = "loader"))]
+    pub(super) fn caller(&self) -> &ProgramShape {
+        &self.caller
+    }
+
+    /// How each array leaf of the result is made.
+    pub fn makings(&self) -> Vec<Making> {
+        closeness::makings(&self.module)
     }
 
     /// What a user should know of the program.
@@ -131,7 +136,7 @@ impl Evaluation {
         files: &[ArrayFile],
         partition: Partition,
     ) -> Result<Vec<ArrayLiteral>> {
-        let leaves = array_leaves(&self.caller.parameters);
+        let leaves = arrays::inputs(&self.caller);
         arrays::read(files, "in", &leaves, partition)
     }
 
@@ -213,9 +218,9 @@ impl Evaluation {
     /// # Errors
     /// `XA8001` and `XA8002`.
     pub fn read_expected(&self, file: &ArrayFile) -> Result<Vec<ArrayLiteral>> {
-        let shapes = array_leaves([&self.caller.result]);
+        let wanted = arrays::outputs(&self.caller);
         let files = std::slice::from_ref(file);
-        arrays::read(files, "out", &shapes, Partition::ONLY)
+        arrays::read(files, "out", &wanted, Partition::ONLY)
     }
 }
 

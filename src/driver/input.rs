@@ -6,6 +6,7 @@ use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::base::suggest::closest;
+use crate::driver::bundles;
 use crate::front;
 use crate::front::InputFormat;
 pub use crate::front::InputOptions;
@@ -185,8 +186,8 @@ fn version_of(text: &str) -> Result<bytecode::Version> {
     }
 }
 
-/// A program in another form, and what a user should know of it. What is StableHLO stays as it is
-/// written, unless sizes or a platform are chosen.
+/// A program in another form, and what a user should know of it. StableHLO stays StableHLO, op by op,
+/// unless sizes or a platform are chosen. Of a bundle it is the module that it carries.
 ///
 /// # Errors
 /// What the reader of the input, the conversion and the writer of the form give.
@@ -198,11 +199,16 @@ pub fn translate(
     let is_open =
         options.dims.is_empty() && options.shapes.is_empty() && options.platform.is_none();
     let mut notes = Vec::new();
-    let written = || match is_open {
+    let is_bundle = options.format.is_none() && bundles::are(program);
+    let written = || match is_open && !is_bundle {
         true => front::import_mlir(program, options),
         false => Ok(None),
     };
     let mut module = || -> Result<hlo::Module> {
+        if is_bundle {
+            notes.push("a bundle; its module is as the compiler left it".to_owned());
+            return bundles::module(&bundles::read(program)?);
+        }
         let program = front::import(program, options)?;
         hlo::verify::check(&program.module)?;
         notes = program.notes;

@@ -5,6 +5,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::bundle;
 use crate::bundle::Bundle;
+use crate::driver::bundles;
 use crate::driver::emitted;
 use crate::driver::emitted::EmitKind;
 use crate::driver::emitted::Emitted;
@@ -21,7 +22,7 @@ impl Inspection {
     /// # Errors
     /// `XA7001` to `XA7003`.
     pub fn open(bytes: &[u8]) -> Result<Self> {
-        let bundle = bundle::read(bytes)?;
+        let bundle = bundles::read(bytes)?;
         Ok(Self { bundle })
     }
 

@@ -1,12 +1,16 @@
 //! The order of rooms: compile, run, evaluate, inspect, verify. Bytes in, bytes out.
 
 pub mod arrays;
+mod bundles;
 #[cfg(all(feature = "compiler", feature = "loader"))]
 pub mod bisect;
 #[cfg(feature = "loader")]
 pub mod calling;
+pub mod closeness;
 #[cfg(feature = "compiler")]
 pub mod compile;
+#[cfg(feature = "reference")]
+pub mod describe;
 #[cfg(any(feature = "loader", feature = "reference"))]
 pub mod devices;
 #[cfg(feature = "compiler")]
@@ -15,8 +19,6 @@ pub mod emitted;
 #[cfg(feature = "reference")]
 pub mod evaluate;
 pub mod explain;
-#[cfg(feature = "reference")]
-pub mod exports;
 mod host;
 #[cfg(feature = "reference")]
 pub mod input;
@@ -27,7 +29,7 @@ pub mod run;
 pub mod targets;
 pub mod verify;
 
-pub use crate::literal::compare::Tolerance;
+pub use crate::driver::closeness::Closeness;
 pub use crate::target::HostMachine;
 pub use crate::target::Target;
 

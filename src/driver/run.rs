@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::base::Diagnostic;
 use crate::base::Result;
-use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Partition;
+use crate::driver::bundles;
 use crate::driver::devices;
 use crate::driver::devices::Topology;
 use crate::driver::host;
@@ -40,7 +40,7 @@ impl Session {
     /// `XA7001` to `XA7003` for what is no sound bundle, `XA7004` when it needs more than this host
     /// has, `XA8003` when its code cannot be loaded.
     pub fn open(bytes: &[u8], options: &LoadOptions) -> Result<Self> {
-        Self::of(&bundle::read(bytes)?, options)
+        Self::of(&bundles::read(bytes)?, options)
     }
 
     /// Loads a bundle that has been read.
@@ -109,7 +109,7 @@ impl Session {
         partition: Partition,
     ) -> Result<Vec<ArrayLiteral>> {
         let program = &self.loaded.signature().program;
-        let leaves = arrays::array_leaves(&program.parameters);
+        let leaves = arrays::inputs(program);
         arrays::read(files, "in", &leaves, partition)
     }
 
@@ -119,9 +119,9 @@ impl Session {
     /// `XA8001` and `XA8002`.
     pub fn read_expected(&self, file: &ArrayFile) -> Result<Vec<ArrayLiteral>> {
         let program = &self.loaded.signature().program;
-        let shapes = arrays::array_leaves([&program.result]);
+        let wanted = arrays::outputs(program);
         let files = std::slice::from_ref(file);
-        arrays::read(files, "out", &shapes, Partition::ONLY)
+        arrays::read(files, "out", &wanted, Partition::ONLY)
     }
 }
 

@@ -3,11 +3,14 @@
 
 use crate::base::Diagnostic;
 use crate::base::Result;
-use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Partition;
 use crate::driver::arrays::Verdict;
+use crate::driver::bundles;
+use crate::driver::closeness::Closeness;
+#[cfg(feature = "loader")]
+use crate::driver::closeness::Making;
 #[cfg(feature = "loader")]
 use crate::driver::run;
 #[cfg(feature = "loader")]
@@ -17,7 +20,6 @@ use crate::driver::run::Session;
 use crate::executable::check;
 #[cfg(feature = "loader")]
 use crate::literal::ArrayLiteral;
-use crate::literal::compare::Tolerance;
 
 /// What to verify.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ pub struct VerifyRequest {
     /// Results to compare with, instead of the evaluator's.
     pub expected: Option<ArrayFile>,
     /// How close results must be.
-    pub tolerance: Tolerance,
+    pub closeness: Closeness,
     /// Whether to leave this host out of it.
     pub any_host: bool,
     /// How it is loaded.
@@ -55,7 +57,7 @@ pub struct VerifyReport {
 /// # Errors
 /// `XA7001` to `XA7003` when it cannot be read, and what loading and running give.
 pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
-    let bundle = bundle::read(bytes)?;
+    let bundle = bundles::read(bytes)?;
     let mut report = VerifyReport {
         findings: check::check(&bundle.executable),
         ..VerifyReport::default()
@@ -128,19 +130,23 @@ fn compare(
     };
     let inputs = session.read_inputs(&request.inputs, Partition::ONLY)?;
     let got = session.run_alike(inputs.clone())?;
-    let wanted = match &request.expected {
-        Some(file) => vec![session.read_expected(file)?; got.len()],
-        None => evaluate(bundle, inputs)?,
+    let (wanted, makings, judge) = match &request.expected {
+        Some(file) => {
+            let wanted = vec![session.read_expected(file)?; got.len()];
+            (wanted, Vec::new(), "the file has them")
+        }
+        None => {
+            let (wanted, makings) = evaluate(bundle, inputs)?;
+            (wanted, makings, "the reference evaluator has them")
+        }
     };
-    report.verdicts = arrays::judge_each(&got, &wanted, &request.tolerance)?;
-    let judge = if request.expected.is_some() {
-        "the expected results"
-    } else {
-        "the reference evaluator"
+    report.verdicts = arrays::judge_each(&got, &wanted, &request.closeness, &makings)?;
+    let count = report.verdicts.len();
+    let said = match report.verdicts.iter().filter(|v| !v.passed).count() {
+        0 => format!(", results as {judge}"),
+        bad => format!(", but {bad} of {count} results not as {judge}"),
     };
-    report
-        .summary
-        .push_str(&format!(", results as {judge} has them"));
+    report.summary.push_str(&said);
     Ok(())
 }
 
@@ -154,13 +160,18 @@ fn compare(_: &Bundle, _: Option<Prepared>, _: &VerifyRequest, _: &mut VerifyRep
     ))
 }
 
+/// The results of each device, and how they are made.
+#[cfg(feature = "loader")]
+type Evaluated = (Vec<Vec<ArrayLiteral>>, Vec<Making>);
+
 #[cfg(all(feature = "loader", feature = "reference"))]
-fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Vec<Vec<ArrayLiteral>>> {
-    crate::driver::evaluate::Evaluation::of_bundle(bundle)?.run_alike(inputs)
+fn evaluate(bundle: &Bundle, inputs: Vec<ArrayLiteral>) -> Result<Evaluated> {
+    let evaluation = crate::driver::evaluate::Evaluation::of_bundle(bundle)?;
+    Ok((evaluation.run_alike(inputs)?, evaluation.makings()))
 }
 
 #[cfg(all(feature = "loader", not(feature = "reference")))]
-fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Vec<Vec<ArrayLiteral>>> {
+fn evaluate(_: &Bundle, _: Vec<ArrayLiteral>) -> Result<Evaluated> {
     let message = "this program was built without the reference evaluator";
     Err(
         Diagnostic::unsupported(crate::base::codes::EVAL_UNSUPPORTED, message)

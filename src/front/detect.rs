@@ -6,6 +6,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::front::jax_export;
 use crate::wire;
+use crate::wire::foreign;
 
 /// A kind of program text or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,15 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     if bytes.starts_with(BYTECODE_MAGIC) {
         return Ok(InputFormat::StablehloBytecode);
     }
+    // What has no control character at all is a text, though its bytes may pass for a message.
+    if !bytes.iter().any(is_control) && !is_text_proto(bytes) {
+        if let Some(error) = other(bytes) {
+            return Err(error);
+        }
+        if let Some(format) = text_format(bytes) {
+            return Ok(format);
+        }
+    }
     let end = wire::snapshot::large_header_end(bytes, bytes.len() as u64);
     let end = end.and_then(|end| usize::try_from(end).ok());
     let is_large = end.is_some_and(|end| {
@@ -112,10 +122,45 @@ pub fn detect(bytes: &[u8]) -> Result<InputFormat> {
     if bytes[0] == 0x0a {
         return Ok(InputFormat::HloProto);
     }
+    if let Some(error) = other(bytes) {
+        return Err(error);
+    }
     let message = "the input is no program: neither HLO nor StableHLO, nor a file of jax.export";
     let kinds: Vec<&str> = InputFormat::ALL.iter().map(|f| f.name()).collect();
     let help = format!("name the format if it is one of {}", kinds.join(", "));
     Err(Diagnostic::error(codes::INPUT_KIND, message).help(help))
+}
+
+/// What is wrong with the bytes when they are a file of another kind.
+pub(super) fn other(bytes: &[u8]) -> Option<Box<Diagnostic>> {
+    let what = foreign::look(bytes)?;
+    let message = format!("this is {what}, not a program");
+    let help = "a program is HLO, StableHLO, a snapshot of XLA or a file of jax.export";
+    Some(Diagnostic::error(codes::INPUT_KIND, message).help(help))
+}
+
+/// What to call the program that the bytes are, when they are one.
+pub fn program(bytes: &[u8]) -> Option<&'static str> {
+    match detect(bytes).ok()? {
+        InputFormat::HloProto => {
+            wire::hlo::decode_any(bytes).ok()?;
+            Some(match is_snapshot(bytes) {
+                true => "a snapshot of XLA",
+                false => InputFormat::HloProto.description(),
+            })
+        }
+        format => Some(format.description()),
+    }
+}
+
+/// Whether the bytes hold arguments beside a program.
+pub fn is_snapshot(bytes: &[u8]) -> bool {
+    let values = wire::snapshot::read(&mut std::io::Cursor::new(bytes));
+    let has_any = |values: &wire::snapshot::Values| {
+        let mut lists = values.arguments.iter();
+        lists.any(|list| !list.is_empty())
+    };
+    matches!(values, Ok(Some(values)) if has_any(&values))
 }
 
 /// Whether the bytes are fields of a protobuf message, end to end. No text is.
@@ -163,6 +208,10 @@ fn is_text_proto(bytes: &[u8]) -> bool {
     })
 }
 
+fn is_control(byte: &u8) -> bool {
+    *byte < b' ' && !byte.is_ascii_whitespace()
+}
+
 /// The format of a text, when the bytes are one that begins as a program does.
 fn text_format(bytes: &[u8]) -> Option<InputFormat> {
     let text = match std::str::from_utf8(bytes) {
@@ -171,8 +220,7 @@ fn text_format(bytes: &[u8]) -> Option<InputFormat> {
         Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
     };
     // Text has no control characters; a damaged proto has them near its beginning.
-    let control = |b: &u8| *b < b' ' && !b.is_ascii_whitespace();
-    if bytes.iter().take(CONTROL_HEAD).any(control) {
+    if bytes.iter().take(CONTROL_HEAD).any(is_control) {
         return None;
     }
     let mut cursor = Cursor::new(text.strip_prefix('\u{feff}').unwrap_or(text));
@@ -206,6 +254,8 @@ mod tests {
             (b"HloModule m \xff", InputFormat::HloText),
             (b"module @jit_f attributes {", InputFormat::StablehloText),
             (b"#loc = loc(unknown)\nmodule", InputFormat::StablehloText),
+            // Its bytes would pass for a message too.
+            (b"module @ji", InputFormat::StablehloText),
             (
                 b"ML\xefR\x07StableHLO_v1.0.0",
                 InputFormat::StablehloBytecode,

@@ -6,6 +6,7 @@ use crate::base::Diagnostic;
 use crate::base::Location;
 use crate::base::Result;
 use crate::base::codes;
+use crate::front::detect;
 use crate::front::detect::InputFormat;
 use crate::front::detect::detect;
 use crate::front::hlo_text;
@@ -86,7 +87,11 @@ pub fn import(bytes: &[u8], options: &InputOptions) -> Result<Program> {
         }
         None if !options.shapes.is_empty() => return refused("--shape", "StableHLO"),
         None if format == InputFormat::HloText => read_text(bytes, hlo_text::parse)?,
-        None => wire::hlo::decode_any(bytes)?,
+        None => wire::hlo::decode_any(bytes).map_err(|error| {
+            // The bytes of other files pass for a message too.
+            let other = detect::other(bytes).filter(|_| error.code == codes::PROTO_DECODE);
+            other.unwrap_or(error)
+        })?,
     };
     let notes = Vec::new();
     Ok(Program { module, notes })

@@ -343,6 +343,28 @@ fn real(ty: PrimitiveType, bytes: &[u8]) -> f64 {
     if negative { -value } else { value }
 }
 
+/// Bits of the mantissa of a float type, or of the parts of a complex one.
+pub fn precision(ty: PrimitiveType) -> u32 {
+    float_format(ty.real_part()).1
+}
+
+/// The largest size of the finite elements; 0 when there are none.
+pub fn largest(value: &ArrayLiteral) -> f64 {
+    let ty = value.ty();
+    let size = |bytes: &[u8]| match ty.kind() {
+        ElementKind::Pred | ElementKind::Signed | ElementKind::Unsigned => {
+            integer(ty, bytes).unsigned_abs() as f64
+        }
+        ElementKind::Float => real(ty, bytes).abs(),
+        ElementKind::Complex => {
+            let [re, im] = parts(ty.real_part(), bytes);
+            re.hypot(im)
+        }
+    };
+    let sizes = (0..value.len()).map(|i| size(value.element(i)));
+    sizes.filter(|size| size.is_finite()).fold(0.0, f64::max)
+}
+
 fn low32(raw: u64) -> u32 {
     (raw & 0xffff_ffff) as u32
 }

@@ -8,6 +8,7 @@ pub mod envelope;
 pub mod executable_cpu;
 pub mod executable_gpu;
 pub mod ffi_attributes;
+pub mod foreign;
 mod hlo_view;
 pub mod literal;
 pub mod number;

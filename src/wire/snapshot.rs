@@ -115,7 +115,7 @@ pub(super) fn open(bytes: &[u8]) -> Result<Holder> {
         }
         return Ok(Holder::Unoptimized(Box::new(header)));
     }
-    Err(plain)
+    Err(bad("the bytes hold no HLO module").note(plain.message))
 }
 
 /// Whether what stands beside a module is the inputs of partitions, and not a configuration: inputs
@@ -133,7 +133,7 @@ fn holds_inputs(bytes: &[u8]) -> bool {
 }
 
 /// The fields of a message: numbers, and the bytes of those that have a length.
-fn fields(mut rest: &[u8]) -> Option<Vec<(u64, &[u8])>> {
+pub(super) fn fields(mut rest: &[u8]) -> Option<Vec<(u64, &[u8])>> {
     let mut out = Vec::new();
     while !rest.is_empty() {
         let tag = prost::encoding::decode_varint(&mut rest).ok()?;

@@ -72,7 +72,7 @@ fn exports_are_programs() {
     expect(
         &told,
         0,
-        "warning: the export has an effect that is a call into Python",
+        "warning: the export has an ordered effect: program.Ordered\n",
     );
     assert_eq!(stdout(&told), "out0: f32[4] {2.0, 4.0, 6.0, 8.0}\n");
 }
@@ -127,6 +127,23 @@ fn sizes_and_platforms_are_chosen() {
         &["x.npy"],
         &["f32[4] {3.0, 4.0, 5.0, 6.0}"],
     );
+    for (more, note) in [
+        (
+            &[][..],
+            "warning: the export is for cpu, cuda; `cpu` is taken, --platform names another",
+        ),
+        (&cuda, ""),
+    ] {
+        let to = [
+            "translate",
+            "picked.jax",
+            "--to",
+            "hlo-text",
+            "-o",
+            "picked.hlo",
+        ];
+        expect(&room.run(&[&to[..], more].concat()), 0, note);
+    }
     let tpu = room.run(&["eval", "picked.jax", "--platform", "tpu"]);
     expect(&tpu, 1, "not for the platform `tpu`, only for cpu, cuda");
     let calls = room.run(&["compile", "calls.jax"]);
@@ -138,17 +155,19 @@ fn an_export_tells_what_it_is() {
     let room = room(&["affine.jax", "ragged.jax"]);
     let text = stdout(&room.run(&["inspect", "ragged.jax"]));
     for line in [
-        "jax.export of `ragged`, serialization version 3, calling convention 10",
+        "function: ragged\nserialization version: 3\ncalling convention version: 10\n",
         "platforms: cpu",
         "dimension variables: b, c",
-        "argument args[1]: f32[2*b + 1,c]",
-        "result[0]: f32[3*b + 1]",
+        "in1 args[1]: f32[2*b + 1,c]\n",
+        "out0 result[0]: f32[3*b + 1]\n",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
     let json = stdout(&room.run(&["inspect", "affine.jax", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["arguments"][3]["name"], "kwargs['scale']");
+    assert_eq!(json["arguments"][3]["inputs"], serde_json::json!(["in3"]));
+    assert_eq!(json["arguments"][3]["dims"], serde_json::json!([]));
     let bytes = fs::read(room.path("affine.jax")).unwrap();
     fs::write(room.path("cut.jax"), &bytes[..bytes.len() - 30]).unwrap();
     assert_eq!(room.run(&["compile", "cut.jax"]).status.code(), Some(1));

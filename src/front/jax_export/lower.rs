@@ -54,7 +54,7 @@ pub(in crate::front) fn import(bytes: &[u8], options: &InputOptions) -> Result<P
     let mut module = convert(&module, arguments)?;
     name_parameters(&export, &mut module);
     Ok(Program {
-        notes: notes(&export),
+        notes: notes(&export, options, platform),
         module,
     })
 }
@@ -204,17 +204,16 @@ fn name_parameters(export: &Export<'_>, module: &mut hlo::Module) {
     }
 }
 
-/// What a user should know of the export.
-fn notes(export: &Export<'_>) -> Vec<String> {
+/// What a user should know of the export, of which that platform was taken.
+fn notes(export: &Export<'_>, options: &InputOptions, platform: usize) -> Vec<String> {
     let mut notes = Vec::new();
-    let effects = export
-        .ordered_effects
-        .iter()
-        .chain(&export.unordered_effects);
-    for effect in effects {
-        notes.push(format!(
-            "the export has an effect that is a call into Python: {effect}"
-        ));
+    notes.extend(platform_note(export, options, platform));
+    for (order, effects) in [
+        ("ordered", &export.ordered_effects),
+        ("unordered", &export.unordered_effects),
+    ] {
+        let effects = effects.iter().map(|effect| effect_note(order, effect));
+        notes.extend(effects);
     }
     for check in &export.disabled_checks {
         notes.push(format!(
@@ -228,4 +227,35 @@ fn notes(export: &Export<'_>) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Which platform was taken, unless somebody asked for it.
+fn platform_note(export: &Export<'_>, options: &InputOptions, platform: usize) -> Option<String> {
+    let known = export.platforms.join(", ");
+    let taken = &export.platforms[platform];
+    let own = options.own_platform.unwrap_or(&["cpu"]);
+    match (&options.platform, export.platforms.len()) {
+        (Some(_), _) => None,
+        (None, _) if !own.contains(&taken.as_str()) => Some(format!(
+            "the export is not for {}, only for {known}; `{taken}` is taken",
+            own[0]
+        )),
+        (None, 2..) if options.own_platform.is_none() => Some(format!(
+            "the export is for {known}; `{taken}` is taken, --platform names another"
+        )),
+        (None, _) => None,
+    }
+}
+
+/// What an effect is, by the name of its type: `<class 'jax._src.debugging.DebugEffect'>`.
+fn effect_note(order: &str, name: &str) -> String {
+    let inside = name.strip_prefix("<class '");
+    let name = inside.and_then(|n| n.strip_suffix("'>")).unwrap_or(name);
+    let meaning = match name.rsplit('.').next() {
+        Some("DebugEffect" | "OrderedDebugEffect") => ", a call of jax.debug into Python",
+        Some("IOEffect" | "OrderedIOEffect") => ", a call of io_callback into Python",
+        Some("FfiEffect") => ", a foreign function that does more than compute",
+        _ => "",
+    };
+    format!("the export has an {order} effect: {name}{meaning}")
 }

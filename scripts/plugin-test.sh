@@ -55,7 +55,7 @@ for folder in "$programs"/*/; do
     [ -f "$program" ] || program=$case/program.hlo
     mkdir -p "$bundles/$kind"
     # What cannot be compiled for a GPU says so; the others are run.
-    if "$built/release/xla-aot" -q compile "$program" --no-ptxas --jax-envelope --target "$target" \
+    if "$built/release/xla-aot" -q compile "$program" --no-ptxas --format jax --target "$target" \
       -o "$bundles/$kind/$name.xla"; then
       taken=$((taken + 1))
     fi

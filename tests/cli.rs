@@ -24,6 +24,8 @@ mod kinds;
 mod several_devices;
 #[path = "cli/snapshots.rs"]
 mod snapshots;
+#[path = "cli/stock.rs"]
+mod stock;
 
 use std::fs;
 use std::path::Path;

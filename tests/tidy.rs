@@ -160,7 +160,8 @@ const CRATES: &[(&str, &str)] = &[
     ("target_lexicon", "target llvm"),
     ("riegeli", "wire"),
     ("rustfft", "runtime"),
-    ("ruzstd", "simulator"),
+    ("ruzstd", "simulator wire"),
+    ("flate2", "wire"),
     ("zip", "literal"),
 ];
 

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::base::ByteSize;
 use crate::base::Id;
 use crate::bundle::Bundle;
+use crate::bundle::Stock;
 use crate::executable::AllocKind;
 use crate::executable::Allocation;
 use crate::executable::BufferUse;
@@ -21,6 +22,7 @@ use crate::executable::ThunkKind;
 use crate::executable::ThunkSequence;
 use crate::linalg;
 use crate::shape::Shape;
+use crate::wire::container::Container;
 
 /// Bytes that a run takes of device memory: all allocations but those of single threads and parts of
 /// others.
@@ -160,8 +162,8 @@ fn kernel_json(kernel: &KernelEntry) -> Value {
     })
 }
 
-/// Everything about a bundle that its bytes say, as JSON.
-pub fn json(bundle: &Bundle) -> Value {
+/// Everything about a bundle that its bytes say, and who else runs it, as JSON.
+pub fn json(bundle: &Bundle, stock: &Stock) -> Value {
     let e = &bundle.executable;
     let program = &e.signature.program;
     let mut arrays = 0;
@@ -188,9 +190,16 @@ pub fn json(bundle: &Bundle) -> Value {
         "platform": bundle.platform().name(),
         "file_bytes": bundle.file_bytes,
         "form": {
+            "container": bundle.form.container.as_ref().map(Container::name),
             "envelope": bundle.form.envelope,
             "compile_options": bundle.form.has_options,
             "split": bundle.form.outer_split,
+        },
+        "runtimes": {
+            "name": stock.runtime,
+            "releases": stock.releases.as_ref().map(|(from, to)| json!([from, to])),
+            "conditions": stock.conditions,
+            "obstacles": stock.obstacles,
         },
         "needs": needs_json(&e.needs),
         "replicas": e.replicas,
@@ -266,14 +275,14 @@ fn memory_json(e: &Executable) -> Value {
 }
 
 /// A page for people: what it is, what it needs, how it is called, what it does.
-pub fn text(bundle: &Bundle) -> String {
+pub fn text(bundle: &Bundle, stock: &Stock) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _ = write_text(bundle, &mut out);
+    let _ = write_text(bundle, stock, &mut out);
     out
 }
 
-fn write_text(bundle: &Bundle, out: &mut String) -> std::fmt::Result {
+fn write_text(bundle: &Bundle, stock: &Stock, out: &mut String) -> std::fmt::Result {
     let e = &bundle.executable;
     let size = ByteSize(bundle.file_bytes);
     writeln!(
@@ -282,6 +291,9 @@ fn write_text(bundle: &Bundle, out: &mut String) -> std::fmt::Result {
         e.name,
         bundle.platform().name()
     )?;
+    if let Some(container) = &bundle.form.container {
+        writeln!(out, "  in a {}", container.name())?;
+    }
     match &e.needs {
         TargetNeeds::Cpu {
             triple,
@@ -310,6 +322,7 @@ fn write_text(bundle: &Bundle, out: &mut String) -> std::fmt::Result {
             }
         }
     }
+    writeln!(out, "  runs on this loader, and on {}", stock.text())?;
     if e.replicas > 1 || e.partitions > 1 {
         writeln!(
             out,

@@ -4,7 +4,10 @@ use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
 use crate::target::Platform;
+use crate::wire::container;
+use crate::wire::container::Container;
 use crate::wire::envelope;
+use crate::wire::envelope::Metadata;
 use crate::wire::executable_cpu;
 use crate::wire::foreign;
 use crate::wire::options;
@@ -17,6 +20,8 @@ use crate::wire::split;
 pub struct Form {
     /// The device the program is for.
     pub platform: Platform,
+    /// What of JAX it was taken out of.
+    pub container: Option<Container>,
     /// Whether jaxlib's envelope is around it, and of which version.
     pub envelope: Option<i32>,
     /// Whether there is an outer message with compile options.
@@ -31,6 +36,8 @@ pub struct Form {
 pub(super) struct Parts {
     pub(super) form: Form,
     pub(super) outer: Outer,
+    /// What the envelope says, when there is one.
+    pub(super) envelope: Option<Metadata>,
     /// The serialized executable of the platform, not cut into records.
     pub(super) executable: Vec<u8>,
 }
@@ -44,6 +51,7 @@ impl Form {
     fn bare(platform: Platform) -> Self {
         Self {
             platform,
+            container: None,
             envelope: None,
             has_options: false,
             outer_split: false,
@@ -64,6 +72,9 @@ pub fn is_bundle(bytes: &[u8]) -> bool {
 /// Whether the bytes begin as a bundle does, whole or damaged. No other input begins so: its first
 /// fields hold each other four deep, and a module in a snapshot three.
 pub fn begins_as_bundle(bytes: &[u8]) -> bool {
+    if container::open(bytes).is_some() {
+        return true;
+    }
     const FIRST_FIELD: u8 = 0x0a;
     const DEPTH: usize = 4;
     let is_nested = |bytes: &[u8]| {
@@ -91,10 +102,22 @@ pub(super) fn take_apart(bytes: &[u8]) -> Result<Parts> {
     if bytes.is_empty() {
         return Err(not_a_bundle("the file is empty"));
     }
+    if let Some(opened) = container::open(bytes) {
+        let (container, bundle) = opened?;
+        let mut parts = layers(&bundle)?;
+        parts.form.container = Some(container);
+        return Ok(parts);
+    }
+    layers(bytes)
+}
+
+/// Takes off the layers that bundles themselves have.
+fn layers(bytes: &[u8]) -> Result<Parts> {
     if let Some(envelope) = envelope::unwrap(bytes)
         && let Ok(mut parts) = payload(envelope.payload)
     {
-        parts.form.envelope = Some(envelope.ifrt_version);
+        parts.form.envelope = Some(envelope.metadata.ifrt_version);
+        parts.envelope = Some(envelope.metadata);
         return Ok(parts);
     }
     payload(bytes).map_err(|error| match foreign::look(bytes) {
@@ -122,6 +145,7 @@ fn payload(bytes: &[u8]) -> Result<Parts> {
                 ..Form::bare(Platform::Cuda)
             },
             outer: no_options(),
+            envelope: None,
             executable: joined.bytes,
         }),
         other => Err(not_a_bundle(format!(
@@ -149,6 +173,7 @@ fn plain(bytes: &[u8]) -> Result<Parts> {
         return Ok(Parts {
             form: Form::bare(Platform::Cpu),
             outer: no_options(),
+            envelope: None,
             executable: bytes.to_vec(),
         });
     }
@@ -178,6 +203,7 @@ fn with_options(bytes: &[u8]) -> Result<Parts> {
         return Ok(Parts {
             form: form(Platform::Cuda, true),
             outer,
+            envelope: None,
             executable: joined.bytes,
         });
     }
@@ -193,6 +219,7 @@ fn with_options(bytes: &[u8]) -> Result<Parts> {
     Ok(Parts {
         form: form(platform, false),
         outer,
+        envelope: None,
         executable,
     })
 }

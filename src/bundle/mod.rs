@@ -2,13 +2,14 @@
 //! checking against a host, describing.
 //!
 //! A CPU bundle is a serialized `xla.ExecutableAndOptionsProto`, a GPU bundle the same cut into
-//! records; jaxlib puts an envelope around either. This room knows the order of layers; `wire` knows
+//! records; jaxlib puts an envelope around either, and JAX what it keeps into files of its own. This room knows the order of layers; `wire` knows
 //! the bytes of each.
 
 pub mod describe;
 pub mod detect;
 pub mod host_check;
 pub mod read;
+pub mod stock;
 pub mod write;
 
 pub use detect::Form;
@@ -18,8 +19,12 @@ pub use host_check::host_check;
 pub use read::Bundle;
 pub use read::read;
 pub use read::rejected;
+pub use stock::Release;
+pub use stock::Stock;
+pub use stock::stock;
 pub use write::WriteOptions;
 pub use write::write;
+pub use write::write_into;
 
 #[cfg(test)]
 mod tests;

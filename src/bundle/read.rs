@@ -32,8 +32,8 @@ impl Bundle {
     }
 }
 
-/// Reads a bundle of any form: with or without jaxlib's envelope, plain or cut into records, or the
-/// bare executable that upstream's CPU compile tool writes.
+/// Reads a bundle of any form: with or without jaxlib's envelope, plain or cut into records, the
+/// bare executable that upstream's CPU compile tool writes, or what JAX puts bundles into.
 ///
 /// # Errors
 /// `XA7001` when the bytes are no bundle, `XA7002` when one is damaged (bundles of this program have a

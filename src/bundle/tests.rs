@@ -1,17 +1,30 @@
 //! Bundles of small programs: written, read, described, damaged.
 
 use crate::bundle::Bundle;
+use crate::bundle::Release;
+use crate::bundle::Stock;
 use crate::bundle::WriteOptions;
 use crate::bundle::describe;
 use crate::bundle::read;
+use crate::bundle::stock;
 use crate::bundle::write;
+use crate::bundle::write_into;
 use crate::executable::Executable;
 use crate::executable::KernelEntry;
 use crate::executable::TargetNeeds;
 use crate::target::Platform;
+use crate::wire::executable_cpu;
+use crate::wire::executable_cpu::KernelBuffers;
 use crate::wire::samples;
 
-const ENVELOPE: WriteOptions = WriteOptions { envelope: true };
+const ENVELOPE: WriteOptions = WriteOptions {
+    envelope: true,
+    jaxlib: Release::NEWEST,
+};
+
+fn bare(executable: &Executable) -> Vec<u8> {
+    executable_cpu::encode(executable, KernelBuffers::Shaped).unwrap()
+}
 
 /// What a bundle of the executable reads as: names and counts that bundles do not hold are gone.
 fn as_read(mut executable: Executable) -> Executable {
@@ -36,6 +49,10 @@ fn as_read(mut executable: Executable) -> Executable {
     executable
 }
 
+fn stock_of(bundle: &Bundle, how: WriteOptions) -> Stock {
+    stock(bundle, &write(&bundle.executable, how).unwrap()).unwrap()
+}
+
 fn read_back(executable: &Executable, how: WriteOptions) -> Bundle {
     read(&write(executable, how).unwrap()).unwrap()
 }
@@ -50,8 +67,8 @@ fn cpu_bundles_read_back() {
         assert!(bundle.form.has_options && !bundle.form.outer_split);
         assert_eq!(bundle.executable, as_read(executable.clone()));
     }
-    let bare = crate::wire::executable_cpu::encode(&executable).unwrap();
-    let bundle = read(&bare).unwrap();
+    let bytes = bare(&executable);
+    let bundle = read(&bytes).unwrap();
     assert!(!bundle.form.has_options);
     assert_eq!(bundle.executable, as_read(executable));
 }
@@ -124,7 +141,8 @@ fn damaged_bundles_never_panic() {
             match read(&damaged) {
                 Ok(bundle) => {
                     let _ = crate::executable::check::check(&bundle.executable);
-                    let _ = describe::text(&bundle);
+                    let stock = stock(&bundle, &damaged);
+                    let _ = stock.map(|stock| describe::text(&bundle, &stock));
                 }
                 error => assert_rejected(error),
             }
@@ -148,10 +166,10 @@ fn assert_rejected(read: crate::base::Result<Bundle>) {
 #[test]
 fn damage_that_no_checksum_finds_is_told_as_the_bundles() {
     // A bare executable has no checksum around it.
-    let bare = crate::wire::executable_cpu::encode(&samples::cpu()).unwrap();
+    let bytes = bare(&samples::cpu());
     let mut refused = 0;
-    for bit in 0..bare.len() * 8 {
-        let mut damaged = bare.clone();
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         let found = read(&damaged);
         refused += usize::from(found.is_err());
@@ -163,9 +181,10 @@ fn damage_that_no_checksum_finds_is_told_as_the_bundles() {
 #[test]
 fn descriptions_say_what_is_inside() {
     let bundle = read_back(&samples::cpu(), ENVELOPE);
-    let text = describe::text(&bundle);
+    let text = describe::text(&bundle, &stock_of(&bundle, ENVELOPE));
     for wanted in [
         "sample: a cpu bundle",
+        "runs on this loader, and on jaxlib 0.9.1 to 0.10.2\n",
         "for x86_64-unknown-linux-gnu, tuned for x86-64",
         "0 x: f32[16]{0}",
         "result: f32[16]{0}",
@@ -176,12 +195,14 @@ fn descriptions_say_what_is_inside() {
     ] {
         assert!(text.contains(wanted), "{wanted:?} not in\n{text}");
     }
-    let json = describe::json(&bundle);
+    let json = describe::json(&bundle, &stock_of(&bundle, ENVELOPE));
     assert_eq!(json["platform"], "cpu");
     assert_eq!(json["memory"]["temporaries"], 128);
     assert_eq!(json["thunks"][1]["nested"][1][0]["kind"], "copy");
     assert_eq!(json["constants"][0]["name"], "c.2");
-    let gpu = describe::json(&read_back(&samples::cuda(), ENVELOPE));
+    let gpu = read_back(&samples::cuda(), ENVELOPE);
+    let gpu = describe::json(&gpu, &stock_of(&gpu, ENVELOPE));
+    assert_eq!(gpu["runtimes"]["releases"][1], "0.12.0.1");
     assert_eq!(gpu["needs"]["compute_capability"], "10.0a");
 }
 
@@ -203,6 +224,101 @@ fn a_flipped_bit_of_the_code_is_found() {
         }
     }
     // Bundles without a checksum are read as they are.
-    let bare = crate::wire::executable_cpu::encode(&executable).unwrap();
-    assert!(read(&bare).is_ok());
+    let bytes = bare(&executable);
+    assert!(read(&bytes).is_ok());
+}
+
+/// Bundles for releases up to 0.9.0 have no envelope, and kernels that name buffers without shapes.
+#[test]
+fn older_releases_have_a_form_of_their_own() {
+    let how = WriteOptions {
+        envelope: true,
+        jaxlib: Release(0, 8, 3),
+    };
+    let bytes = write(&samples::cpu(), how).unwrap();
+    let bundle = read(&bytes).unwrap();
+    assert_eq!(bundle.form.envelope, None);
+    let found = stock(&bundle, &bytes).unwrap();
+    let wanted = ("0.7.2".to_owned(), "0.9.0".to_owned());
+    assert_eq!(found.releases, Some(wanted));
+    for (word, release) in [
+        ("0.9", Some(Release(0, 9, 0))),
+        ("0.9.1", Some(Release(0, 9, 1))),
+        ("1.0.0", Some(Release::NEWEST)),
+        ("0.7.1", None),
+        ("0.9.x", None),
+        ("", None),
+    ] {
+        assert_eq!(word.parse().ok(), release, "{word}");
+    }
+}
+
+#[test]
+fn a_bundle_takes_the_place_of_another() {
+    use crate::wire::container::Codec;
+    use crate::wire::container::Container;
+
+    let executable = samples::cpu();
+    let plain = write(&executable, WriteOptions::default()).unwrap();
+    let old = WriteOptions {
+        envelope: false,
+        jaxlib: Release::LAST_PLAIN,
+    };
+    let entry = Container::CacheEntry {
+        compression: Codec::Zlib,
+        seconds: [0, 0, 0, 9],
+    };
+    for (how, inside) in [(ENVELOPE, ENVELOPE), (old, old)] {
+        let template = entry.around(&write(&executable, how).unwrap()).unwrap();
+        let bytes = write_into(&executable, &template, WriteOptions::default()).unwrap();
+        assert_eq!(
+            bytes,
+            entry.around(&write(&executable, inside).unwrap()).unwrap()
+        );
+        let bundle = read(&bytes).unwrap();
+        assert_eq!(bundle.form.container.as_ref(), Some(&entry));
+        // The old form has no shapes at kernels.
+        if how == ENVELOPE {
+            assert_eq!(bundle.executable, as_read(executable.clone()));
+        }
+        assert_eq!(bundle.executable.signature, executable.signature);
+    }
+    assert_eq!(write_into(&executable, &plain, ENVELOPE).unwrap(), plain);
+
+    let other = samples::cuda();
+    let template = write(&other, ENVELOPE).unwrap();
+    if other.signature.program != executable.signature.program {
+        let refused = write_into(&executable, &template, ENVELOPE).unwrap_err();
+        assert!(refused.message.contains("in the place of"), "{refused}");
+    }
+    assert!(write_into(&executable, b"nothing", ENVELOPE).is_err());
+}
+
+/// What jaxlib would end its process over, or refuse, is told.
+#[test]
+fn obstacles_of_stock_jaxlib_are_told() {
+    let told = |executable: &Executable| {
+        let bytes = write(executable, ENVELOPE).unwrap();
+        stock(&read(&bytes).unwrap(), &bytes).unwrap().text()
+    };
+    let sound = samples::cpu();
+    assert_eq!(told(&sound), "jaxlib 0.9.1 to 0.10.2");
+    let mut executable = sound.clone();
+    let temp = executable.allocs.values_mut().find(|a| a.is_temp());
+    temp.unwrap().live_out = true;
+    assert!(told(&executable).contains("outlives a run"));
+    let mut executable = sound.clone();
+    if let TargetNeeds::Cpu { data_layout, .. } = &mut executable.needs {
+        "e-m:e-what".clone_into(data_layout);
+    }
+    assert!(told(&executable).starts_with("no jaxlib: it ends its process"));
+    // Without the options that say on how many devices it runs.
+    let alone = bare(&sound);
+    let alone = stock(&read(&alone).unwrap(), &alone).unwrap();
+    assert!(
+        alone
+            .obstacles
+            .iter()
+            .any(|o| o.contains("device assignment"))
+    );
 }

@@ -118,7 +118,7 @@ impl Bundle {
         Ok(Box::into_raw(Box::new(Self {
             name: c_string(&bundle.executable.name),
             target: c_string(&calling::target(&bundle)),
-            description: c_string(&calling::describe(&bundle)),
+            description: c_string(&calling::describe(&bundle, bytes)?),
             arguments: interface.arguments.iter().map(Told::new).collect(),
             results: interface.results.iter().map(Told::new).collect(),
             imports: imports

@@ -12,6 +12,8 @@ use clap::ValueEnum;
 use crate::cli::exit::Failure;
 #[cfg(any(feature = "loader", feature = "reference"))]
 use crate::cli::exit::Outcome;
+#[cfg(feature = "compiler")]
+use crate::driver::compile::Release;
 #[cfg(feature = "reference")]
 use crate::driver::input::InputOptions;
 #[cfg(feature = "reference")]
@@ -181,9 +183,20 @@ pub struct Compile {
     /// Partitions the program runs as (default: as the program says)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1, MOST))]
     pub num_partitions: Option<u32>,
-    /// Put jaxlib's envelope around the bundle, as `deserialize_executable` of its Python API wants
-    #[arg(long)]
+    /// Form of the bundle
+    #[arg(long, value_enum, value_name = "FORM", default_value = "pjrt")]
+    pub format: BundleFormat,
+    /// As --format jax
+    #[arg(long, hide = true)]
     pub jax_envelope: bool,
+    /// Release of jaxlib that loads a CPU bundle, 0.7.2 or newer: up to 0.9.0 bundles have an older
+    /// form (default: 0.9.1 to 0.10.2)
+    #[arg(long, value_name = "VERSION")]
+    pub jaxlib_compat: Option<Release>,
+    /// Put the bundle in the place of the one in a file: an entry of JAX's compilation cache, a payload
+    /// of serialize_executable, or another bundle
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "jax_envelope"])]
+    pub into: Option<PathBuf>,
     /// PTX assembler to use (default: XLA_AOT_PTXAS, then `ptxas` on PATH, then the one of NVIDIA's
     /// wheels in VIRTUAL_ENV, CONDA_PREFIX, beside `python3` on PATH, ~/.local, /usr/local, /usr)
     #[arg(long, value_name = "PATH")]
@@ -219,6 +232,16 @@ pub struct Compile {
     /// Threads to compile with (default: all this process may use)
     #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<usize>(1, MOST))]
     pub jobs: Option<usize>,
+}
+
+/// What is around a bundle.
+#[cfg(feature = "compiler")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BundleFormat {
+    /// Nothing: an ExecutableAndOptionsProto, as PJRT's C API takes it
+    Pjrt,
+    /// jaxlib's envelope, as `deserialize_executable` of its Python API takes it
+    Jax,
 }
 
 /// What a program is.

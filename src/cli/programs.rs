@@ -10,6 +10,8 @@ use crate::base::Location;
 use crate::base::suggest::closest;
 use crate::cli::Context;
 #[cfg(feature = "compiler")]
+use crate::cli::args::BundleFormat;
+#[cfg(feature = "compiler")]
 use crate::cli::args::Compile;
 #[cfg(feature = "compiler")]
 use crate::cli::args::DumpAs;
@@ -32,6 +34,8 @@ use crate::driver::Target;
 use crate::driver::compile;
 #[cfg(feature = "compiler")]
 use crate::driver::compile::CompileOptions;
+#[cfg(feature = "compiler")]
+use crate::driver::compile::WriteOptions;
 use crate::driver::emitted::EmitKind;
 use crate::driver::emitted::Emitted;
 #[cfg(feature = "compiler")]
@@ -139,6 +143,14 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
     }
     let name = files::shown(&args.program);
     let program = files::read_program(&args.program)?;
+    let into = match &args.into {
+        Some(_) if targets.len() > 1 => {
+            let message = "`--into` takes a bundle for one target".to_owned();
+            return Err(Failure::Usage(message));
+        }
+        Some(file) => Some(files::read(file)?),
+        None => None,
+    };
     if let Some(folder) = &args.dump_to {
         files::make_folder(folder)?;
     }
@@ -148,7 +160,11 @@ pub fn compile(args: &Compile, context: &Context) -> Outcome {
             input: input.clone(),
             replicas: args.num_replicas,
             partitions: args.num_partitions,
-            envelope: args.jax_envelope,
+            write: WriteOptions {
+                envelope: args.jax_envelope || args.format == BundleFormat::Jax,
+                jaxlib: args.jaxlib_compat.unwrap_or_default(),
+            },
+            into: into.clone(),
             jobs: args.jobs.unwrap_or_else(compile::default_jobs),
             assembler: assembler(args, target)?,
             emit: emits.iter().map(|e| e.kind).collect(),

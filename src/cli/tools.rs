@@ -117,13 +117,16 @@ pub fn verify(args: &Verify, context: &Context) -> Outcome {
         ("file", json!(name)),
         ("summary", json!(report.summary)),
         ("notes", json!(report.notes)),
+        ("obstacles", json!(report.obstacles)),
     ];
     let more = more.into_iter().map(|(key, value)| (key.to_owned(), value));
     comparing::tell_verdicts(&report.verdicts, more.collect(), context)?;
     if context.reporter.quiet || context.reporter.json {
         return Ok(());
     }
-    report::to_stdout(&format!("{name}: {}\n", report.summary))
+    let obstacles = report.obstacles.iter().map(|o| format!("  stock {o}\n"));
+    let obstacles: String = obstacles.collect();
+    report::to_stdout(&format!("{name}: {}\n{obstacles}", report.summary))
 }
 
 /// `xla-aot targets`

@@ -52,9 +52,13 @@ pub fn read(bytes: &[u8]) -> Result<Bundle> {
     bundles::read(bytes)
 }
 
-/// Everything about a bundle, as JSON.
-pub fn describe(bundle: &Bundle) -> String {
-    bundle::describe::json(bundle).to_string()
+/// Everything about a bundle that was read from these bytes, as JSON.
+///
+/// # Errors
+/// `XA7001` to `XA7003`.
+pub fn describe(bundle: &Bundle, bytes: &[u8]) -> Result<String> {
+    let stock = bundle::stock(bundle, bytes)?;
+    Ok(bundle::describe::json(bundle, &stock).to_string())
 }
 
 /// The triple or the compute capability that a bundle is for.

@@ -11,6 +11,8 @@ use crate::base::codes;
 use crate::buffer;
 use crate::buffer::BufferAssignment;
 use crate::bundle;
+pub use crate::bundle::Release;
+pub use crate::bundle::WriteOptions;
 use crate::collective::Topology;
 use crate::driver::bundles;
 pub use crate::driver::dump::DumpForm;
@@ -109,8 +111,10 @@ pub struct CompileOptions {
     pub replicas: Option<u32>,
     /// Partitions of each replica, as above.
     pub partitions: Option<u32>,
-    /// Whether to put jaxlib's envelope around the bundle, as its Python API wants.
-    pub envelope: bool,
+    /// How the bundle is written.
+    pub write: WriteOptions,
+    /// A file whose bundle the new one takes the place of.
+    pub into: Option<Vec<u8>>,
     /// Threads; the bundle does not depend on them.
     pub jobs: usize,
     /// The PTX assembler, for GPU targets.
@@ -133,7 +137,8 @@ impl CompileOptions {
             input: InputOptions::default(),
             replicas: None,
             partitions: None,
-            envelope: false,
+            write: WriteOptions::default(),
+            into: None,
             jobs: default_jobs(),
             assembler: Assembler::None,
             emit: Vec::new(),
@@ -220,9 +225,9 @@ pub fn compile(
     })?;
     let mut compiled = build(module, options, observer)?;
     if let Some(executable) = &compiled.executable {
-        let bytes = step(observer, "bundle", |_| {
-            let envelope = options.envelope;
-            bundle::write(executable, bundle::WriteOptions { envelope })
+        let bytes = step(observer, "bundle", |_| match &options.into {
+            Some(template) => bundle::write_into(executable, template, options.write),
+            None => bundle::write(executable, options.write),
         })?;
         compiled.bundle = Some(bytes);
     }

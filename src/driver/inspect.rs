@@ -5,6 +5,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::bundle;
 use crate::bundle::Bundle;
+use crate::bundle::Stock;
 use crate::driver::bundles;
 use crate::driver::emitted;
 use crate::driver::emitted::EmitKind;
@@ -14,6 +15,7 @@ use crate::executable::Code;
 /// A bundle that is looked at.
 pub struct Inspection {
     bundle: Bundle,
+    stock: Stock,
 }
 
 impl Inspection {
@@ -23,17 +25,18 @@ impl Inspection {
     /// `XA7001` to `XA7003`.
     pub fn open(bytes: &[u8]) -> Result<Self> {
         let bundle = bundles::read(bytes)?;
-        Ok(Self { bundle })
+        let stock = bundle::stock(&bundle, bytes)?;
+        Ok(Self { bundle, stock })
     }
 
     /// For people.
     pub fn text(&self) -> String {
-        bundle::describe::text(&self.bundle)
+        bundle::describe::text(&self.bundle, &self.stock)
     }
 
     /// For programs.
     pub fn json(&self) -> String {
-        format!("{}\n", bundle::describe::json(&self.bundle))
+        format!("{}\n", bundle::describe::json(&self.bundle, &self.stock))
     }
 
     /// Parts of one kind.

@@ -3,6 +3,7 @@
 
 use crate::base::Diagnostic;
 use crate::base::Result;
+use crate::bundle;
 use crate::bundle::Bundle;
 use crate::driver::arrays::ArrayFile;
 use crate::driver::arrays::Partition;
@@ -48,6 +49,8 @@ pub struct VerifyReport {
     pub verdicts: Vec<Verdict>,
     /// What was looked at.
     pub notes: Vec<String>,
+    /// Why no stock runtime runs it, or what it would do; empty when one does.
+    pub obstacles: Vec<String>,
     /// All of it in a few words.
     pub summary: String,
 }
@@ -73,6 +76,10 @@ pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
             prepared
         }
     };
+    let stock = bundle::stock(&bundle, bytes)?;
+    report
+        .notes
+        .push(format!("stock runtimes: {}", stock.text()));
     if report.findings.is_empty() && request.has_inputs {
         compare(&bundle, prepared, request, &mut report)?;
     }

@@ -7,6 +7,7 @@ pub mod check;
     reason = "the room and its central type share the field's word"
 )]
 pub mod executable;
+pub mod fusion;
 pub mod gemm;
 pub mod image;
 pub mod passing;
@@ -17,6 +18,7 @@ pub mod window;
 
 pub use alloc::*;
 pub use executable::*;
+pub use fusion::*;
 pub use gemm::*;
 pub use image::*;
 pub use passing::*;

@@ -8,6 +8,7 @@ use crate::define_id;
 use crate::executable::Access;
 use crate::executable::BufferUse;
 use crate::executable::GemmThunk;
+use crate::executable::LibraryFusionThunk;
 use crate::executable::Passing;
 use crate::executable::ShapedSlice;
 use crate::executable::Slice;
@@ -283,17 +284,6 @@ pub struct CollectiveThunk {
     pub destinations: Vec<ShapedSlice>,
 }
 
-/// A fusion that another producer left to its own library; the body is in the bundle's HLO.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LibraryFusionThunk {
-    /// Complete id of the fusion instruction in the bundle's HLO.
-    pub instruction: i64,
-    /// Operands.
-    pub args: Vec<ShapedSlice>,
-    /// Results.
-    pub results: Vec<ShapedSlice>,
-}
-
 /// What a thunk does.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "each variant is the thunk it is named for")]
@@ -318,7 +308,7 @@ pub enum ThunkKind {
     TopK(TopKThunk),
     CustomCall(Box<CustomCallThunk>),
     Collective(Box<CollectiveThunk>),
-    LibraryFusion(LibraryFusionThunk),
+    LibraryFusion(Box<LibraryFusionThunk>),
     /// Writes the replica's number as u32.
     ReplicaId(Slice),
     /// Writes the partition's number as u32.

@@ -18,13 +18,29 @@ const IFRT_VERSION: i32 = 3;
 
 /// A bundle cut into its envelope's metadata and the rest.
 pub struct Envelope<'a> {
+    /// What the envelope says.
+    pub metadata: Metadata,
+    /// The bundle.
+    pub payload: &'a [u8],
+}
+
+/// What an envelope says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata {
     /// `ifrt_version_number`.
     pub ifrt_version: i32,
     /// Name of the computation.
     pub name: String,
-    /// The bundle.
-    pub payload: &'a [u8],
+    /// Results that it describes.
+    pub outputs: usize,
+    /// Where it wants results to be, when that is no memory of a CPU: jaxlib ends its process then.
+    pub strange_memory: Option<String>,
+    /// Version of what it says of the executable; jaxlib knows 0.
+    pub executable_version: i32,
 }
+
+/// Kinds of memory that a CPU of jaxlib has; no word is the first.
+const MEMORIES: [&str; 4] = ["", "device", "pinned_host", "unpinned_host"];
 
 /// The bundle with an envelope, as `client.deserialize_executable` of jaxlib 0.9.1 and newer wants.
 pub fn wrap(name: &str, signature: &Signature, payload: &[u8]) -> Vec<u8> {
@@ -106,9 +122,17 @@ pub fn unwrap(bytes: &[u8]) -> Option<Envelope<'_>> {
     if metadata.runtime_name.is_empty() && metadata.executable_version.is_none() {
         return None;
     }
+    let mut memories = metadata.output_specs.iter().map(|spec| &spec.memory_kind);
+    let strange_memory = memories.find(|kind| !MEMORIES.contains(&kind.as_str()));
+    let version = metadata.executable_version.unwrap_or_default();
     Some(Envelope {
-        ifrt_version: metadata.ifrt_version_number,
-        name: metadata.computation_name,
+        metadata: Metadata {
+            ifrt_version: metadata.ifrt_version_number,
+            outputs: metadata.output_specs.len(),
+            strange_memory: strange_memory.cloned(),
+            executable_version: version.version_number,
+            name: metadata.computation_name,
+        },
         payload,
     })
 }

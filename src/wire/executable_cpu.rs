@@ -24,6 +24,7 @@ use crate::wire::hlo_view::HloView;
 use crate::wire::number::bad;
 use crate::wire::number::message;
 use crate::wire::options::DeviceCounts;
+pub use crate::wire::thunk_cpu::KernelBuffers;
 use crate::wire::thunk_cpu::Reader;
 use crate::wire::thunk_cpu::Writer;
 
@@ -37,7 +38,7 @@ const COMPARATOR: i32 = 2;
 ///
 /// # Errors
 /// `XA7003` when the executable is not for a CPU or has a thunk that CPU bundles cannot hold.
-pub fn encode(executable: &Executable) -> Result<Vec<u8>> {
+pub fn encode(executable: &Executable, buffers: KernelBuffers) -> Result<Vec<u8>> {
     let TargetNeeds::Cpu {
         triple,
         cpu: cpu_name,
@@ -74,6 +75,7 @@ pub fn encode(executable: &Executable) -> Result<Vec<u8>> {
     let writer = Writer {
         kernels: &executable.kernels,
         module_name: &executable.name,
+        buffers,
     };
     let result = cpu::CompilationResultProto {
         hlo_module: Some(executable.hlo.clone()),
@@ -126,6 +128,7 @@ pub fn decode(bytes: &[u8], counts: DeviceCounts) -> Result<Executable> {
     let reader = Reader {
         slices: Slices::new(&plan.allocs),
         kernels: &names,
+        hlo: &view,
     };
     let thunks = proto.thunk_sequence.unwrap_or_default();
     let thunks = reader.sequence(&thunks, 0)?;

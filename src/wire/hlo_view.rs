@@ -67,7 +67,18 @@ impl<'a> HloView<'a> {
         &self.module.name
     }
 
-    fn instruction(&self, id: u64) -> Result<&'a pb::HloInstructionProto> {
+    /// The complete id of an instruction in the computation of another.
+    pub(super) fn beside(id: u64, other: i64) -> u64 {
+        (id & !0xffff_ffff) | (other.cast_unsigned() & 0xffff_ffff)
+    }
+
+    /// A computation by its id.
+    pub(super) fn computation(&self, id: i64) -> Option<&'a pb::HloComputationProto> {
+        self.computations.get(&id).copied()
+    }
+
+    /// An instruction by its complete id.
+    pub(super) fn instruction(&self, id: u64) -> Result<&'a pb::HloInstructionProto> {
         let found = self.instructions.get(&id);
         found
             .map(|(instruction, _)| *instruction)
@@ -213,7 +224,8 @@ impl<'a> HloView<'a> {
     }
 }
 
-fn constant_bytes(instruction: &pb::HloInstructionProto) -> Result<Vec<u8>> {
+/// The device bytes of a constant instruction.
+pub(super) fn constant_bytes(instruction: &pb::HloInstructionProto) -> Result<Vec<u8>> {
     let literal = instruction.literal.as_ref();
     let literal = literal.ok_or_else(|| {
         bad(format!(

@@ -4,11 +4,13 @@
 //! encoders are deterministic. Reads no file and decides no policy.
 
 mod alloc;
+pub mod container;
 pub mod envelope;
 pub mod executable_cpu;
 pub mod executable_gpu;
 pub mod ffi_attributes;
 pub mod foreign;
+mod fusion;
 mod hlo_view;
 pub mod literal;
 pub mod number;
@@ -16,6 +18,7 @@ pub mod options;
 pub mod shape;
 pub mod snapshot;
 pub mod split;
+pub mod stock;
 pub mod target;
 mod target_schema;
 mod text_proto;

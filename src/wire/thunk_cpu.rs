@@ -39,6 +39,8 @@ use crate::wire::alloc::Slices;
 use crate::wire::alloc::encode_shape_first;
 use crate::wire::alloc::encode_shaped;
 use crate::wire::alloc::encode_slice;
+use crate::wire::fusion;
+use crate::wire::hlo_view::HloView;
 use crate::wire::number::bad;
 use crate::wire::number::index;
 use crate::wire::thunk_cpu_library as library;
@@ -49,10 +51,20 @@ const MAX_NESTING: usize = 64;
 /// The alignment all our buffers have, which kernels may rely on.
 const MIN_ALIGNMENT: i64 = 64;
 
+/// How kernels name their buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelBuffers {
+    /// With their shapes, as jaxlib does from 0.9.1 on.
+    Shaped,
+    /// Without, as it did up to 0.9.0.
+    Bare,
+}
+
 /// Writes thunks with the names of the executable's kernels.
 pub(super) struct Writer<'a> {
     pub(super) kernels: &'a crate::base::Arena<KernelId, KernelEntry>,
     pub(super) module_name: &'a str,
+    pub(super) buffers: KernelBuffers,
 }
 
 impl Writer<'_> {
@@ -169,8 +181,11 @@ impl Writer<'_> {
         let kernel = kernel.ok_or_else(|| bad(format!("{:?} does not exist", thunk.kernel)))?;
         let [x, y, z] = thunk.launch.workgroups.map(u64::cast_signed);
         let encode = |slices: &[ShapedSlice]| -> Vec<Vec<u8>> {
-            let slices = slices.iter();
-            slices.map(|s| encode_shaped(s).encode_to_vec()).collect()
+            let encode = |s: &ShapedSlice| match self.buffers {
+                KernelBuffers::Shaped => encode_shaped(s).encode_to_vec(),
+                KernelBuffers::Bare => encode_slice(&s.slice).encode_to_vec(),
+            };
+            slices.iter().map(encode).collect()
         };
         Ok(cpu::KernelThunkProto {
             kernel_name: kernel.name.clone(),
@@ -292,6 +307,8 @@ fn encode_ynn(fusion: &LibraryFusionThunk) -> cpu::YnnFusionThunkProto {
 pub(super) struct Reader<'a> {
     pub(super) slices: Slices<'a>,
     pub(super) kernels: &'a BTreeMap<String, KernelId>,
+    /// The bundle's HLO, which holds the bodies of library fusions.
+    pub(super) hlo: &'a HloView<'a>,
 }
 
 impl Reader<'_> {
@@ -384,11 +401,13 @@ impl Reader<'_> {
             }),
             Impl::CustomCallThunk(p) => ThunkKind::CustomCall(Box::new(self.custom_call(p)?)),
             Impl::CollectiveThunk(p) => library::decode_collective(p, s)?,
-            Impl::YnnFusionThunk(p) => ThunkKind::LibraryFusion(LibraryFusionThunk {
+            Impl::YnnFusionThunk(p) => ThunkKind::LibraryFusion(Box::new(LibraryFusionThunk {
                 instruction: p.instruction_id,
+                is_fusion: fusion::is_fusion(self.hlo, p.instruction_id),
                 args: self.list(&p.arguments_shapes)?,
                 results: self.list(&p.results_shapes)?,
-            }),
+                body: fusion::decode(self.hlo, p.instruction_id).map_err(|e| e.message),
+            })),
             Impl::ReplicaIdThunk(p) => ThunkKind::ReplicaId(s.slice(p.logical_id_buffer.as_ref())?),
             Impl::PartitionIdThunk(p) => {
                 ThunkKind::PartitionId(s.slice(p.logical_id_buffer.as_ref())?)

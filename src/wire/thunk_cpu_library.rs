@@ -6,7 +6,6 @@ use crate::base::codes;
 use crate::collective::GroupMode;
 use crate::executable::CollectiveThunk;
 use crate::executable::CollectiveThunkKind;
-use crate::executable::ConvWindowDim;
 use crate::executable::ConvolutionThunk;
 use crate::executable::ShapedSlice;
 use crate::executable::ThunkKind;
@@ -16,6 +15,7 @@ use crate::proto::xla::cpu;
 use crate::proto::xla::cpu::collective_thunk_proto::Impl;
 use crate::wire::alloc::Slices;
 use crate::wire::alloc::encode_shape_first;
+use crate::wire::fusion::window_dims;
 use crate::wire::number::bad;
 
 /// The number of that kind of resource.
@@ -62,16 +62,6 @@ pub(super) fn decode_convolution(
 ) -> Result<ThunkKind> {
     let dims = p.dimension_numbers.clone();
     let dims = dims.ok_or_else(|| bad("a convolution has no dimension numbers"))?;
-    let window = p.window.clone().unwrap_or_default();
-    let window = window.dimensions.iter().map(|d| ConvWindowDim {
-        size: d.size,
-        stride: d.stride,
-        padding_low: d.padding_low,
-        padding_high: d.padding_high,
-        window_dilation: d.window_dilation,
-        base_dilation: d.base_dilation,
-        reversal: d.window_reversal,
-    });
     Ok(ThunkKind::Convolution(Box::new(ConvolutionThunk {
         input_batch: dims.input_batch_dimension,
         input_feature: dims.input_feature_dimension,
@@ -82,7 +72,7 @@ pub(super) fn decode_convolution(
         output_batch: dims.output_batch_dimension,
         output_feature: dims.output_feature_dimension,
         output_spatial: dims.output_spatial_dimensions,
-        window: window.collect(),
+        window: window_dims(p.window.as_ref()),
         feature_group_count: p.feature_group_count,
         multi_threaded: p.options.is_some_and(|o| o.multi_threaded),
         input: slices.shape_first(p.input_buffer_shape.as_ref())?,

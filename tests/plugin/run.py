@@ -3,7 +3,7 @@
     python run.py --library DIR --bundles DIR --programs DIR [--python PYTHON] [NAME ...]
 
   --library   a folder with the simulator as libcuda.so.1, libcudart.so.12 and libnvidia-ml.so.1
-  --bundles   KIND/NAME.xla, made with `xla-aot compile --jax-envelope` for the target
+  --bundles   KIND/NAME.xla, made with `xla-aot compile --format jax` for the target
   --programs  KIND/NAME/{case.json,inputs.npz,expected.npz}
   --python    an interpreter that has jax, jax-cuda12-plugin and numpy (default: this one)
   --target    the GPU that is simulated (default: h100_sxm)

@@ -350,3 +350,66 @@ fn deep_nesting_ends_in_a_finding() {
         }
     });
 }
+
+/// A library fusion that doubles the parameter; for each rule of bodies one change that breaks it.
+#[test]
+fn bodies_of_fusions_follow_from_their_operands() {
+    use crate::executable::BinaryFn;
+    use crate::executable::FusionBody;
+    use crate::executable::FusionOp;
+    use crate::executable::FusionValue;
+    use crate::executable::LibraryFusionThunk;
+    use crate::executable::Reducer;
+    use crate::shape::Dims;
+
+    let value = |op, operands: &[usize]| FusionValue {
+        shape: vector(),
+        operands: operands.to_vec(),
+        op,
+    };
+    let with = |values: Vec<FusionValue>| {
+        let mut executable = sound();
+        executable.thunks.0[0].kind = ThunkKind::LibraryFusion(Box::new(LibraryFusionThunk {
+            instruction: 0,
+            is_fusion: true,
+            args: vec![whole(0)],
+            results: vec![whole(2)],
+            body: Ok(FusionBody { values }),
+        }));
+        check(&executable)
+    };
+    let x = || value(FusionOp::Parameter(0), &[]);
+    let double = |operands: &[usize]| value(FusionOp::Binary(BinaryFn::Add), operands);
+    assert_eq!(with(vec![x(), double(&[0, 0])]), []);
+    let ops = [
+        FusionOp::Parameter(1),
+        FusionOp::Iota(1),
+        FusionOp::Broadcast(Dims::from_slice(&[1])),
+        FusionOp::Transpose(Dims::from_slice(&[1])),
+        FusionOp::Slice {
+            starts: Dims::from_slice(&[1]),
+            strides: Dims::from_slice(&[1]),
+        },
+        FusionOp::Concatenate(1),
+        FusionOp::Pad { low: vec![] },
+        FusionOp::Reduce(Reducer::Sum, Dims::from_slice(&[1])),
+    ];
+    for op in ops {
+        let operands: &[usize] = match op {
+            FusionOp::Parameter(_) | FusionOp::Iota(_) => &[],
+            FusionOp::Pad { .. } | FusionOp::Reduce(..) => &[0, 0],
+            _ => &[0],
+        };
+        let found = with(vec![x(), value(op.clone(), operands)]);
+        assert_eq!(found.len(), 1, "{op:?}");
+        assert!(found[0].message.contains("value 1"), "{found:?}");
+    }
+    for values in [
+        vec![],
+        vec![x(), double(&[0])],
+        vec![x(), double(&[0, 1])],
+        vec![double(&[0, 0]), x()],
+    ] {
+        assert_eq!(with(values.clone()).len(), 1, "{values:?}");
+    }
+}

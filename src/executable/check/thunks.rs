@@ -233,10 +233,8 @@ impl Checker<'_, '_> {
             ThunkKind::RngSeed(slice) => {
                 (slice.size != 8).then(|| format!("{} bytes for a seed, wanted 8", slice.size))
             }
-            ThunkKind::Call(_)
-            | ThunkKind::CustomCall(_)
-            | ThunkKind::LibraryFusion(_)
-            | ThunkKind::Foreign { .. } => None,
+            ThunkKind::LibraryFusion(thunk) => thunk.fault(dot_fault, convolution_fault),
+            ThunkKind::Call(_) | ThunkKind::CustomCall(_) | ThunkKind::Foreign { .. } => None,
         }
     }
 
@@ -461,7 +459,9 @@ fn dot_fault(thunk: &DotThunk) -> Option<String> {
     }
     let (a, b, out) = (lhs.ty, rhs.ty, thunk.out.shape.ty);
     let known = (a == b && b == out)
-        || (a == b && a == PrimitiveType::S8 && out == PrimitiveType::S32)
+        || (matches!(a, PrimitiveType::S8 | PrimitiveType::U8)
+            && b == PrimitiveType::S8
+            && out == PrimitiveType::S32)
         || (a == b && out == PrimitiveType::F32);
     (!known).then(|| format!("element types {a} and {b} to {out}"))
 }
@@ -542,9 +542,10 @@ fn convolution_fault(t: &ConvolutionThunk) -> Option<String> {
             ));
         }
     }
-    let ty = t.input.shape.ty;
-    (t.kernel.shape.ty != ty || t.output.shape.ty != ty)
-        .then(|| "the element types differ".to_owned())
+    let types = [&t.input, &t.kernel, &t.output].map(|s| s.shape.ty);
+    let known = types.iter().all(|&ty| ty == types[0])
+        || types == [PrimitiveType::S8, PrimitiveType::S8, PrimitiveType::S32];
+    (!known).then(|| "the element types differ".to_owned())
 }
 
 fn fft_fault(thunk: &FftThunk) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Convolutions that a bundle leaves to the runtime's library.
 //!
 //! Operands are packed so that channels lie innermost; each output position sums over the window,
-//! the inner loop running along the output channels. f16 and bf16 go through f32.
+//! the inner loop running along the output channels. f16 and bf16 go through f32, s8 through s32.
 
 use std::sync::Mutex;
 
@@ -10,8 +10,12 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::executable::ConvWindowDim;
 use crate::executable::ConvolutionThunk;
+use crate::runtime::cpu::array::Element;
+use crate::runtime::cpu::array::gather;
 use crate::runtime::cpu::array::scatter;
+use crate::runtime::cpu::dot::Number;
 use crate::runtime::cpu::dot::gather_real;
+use crate::runtime::cpu::dot::integer;
 use crate::runtime::cpu::dot::store_real;
 use crate::runtime::cpu::pool::Pool;
 use crate::shape::Dims;
@@ -24,11 +28,14 @@ use crate::shape::index::multi_index;
 /// # Errors
 /// `XA8003` when it does not.
 pub fn check_types(thunk: &ConvolutionThunk) -> Result<()> {
-    match thunk.input.shape.ty {
-        PrimitiveType::F32 | PrimitiveType::F16 | PrimitiveType::BF16 => Ok(()),
-        other => Err(Diagnostic::unsupported(
+    use PrimitiveType as P;
+    let (from, to) = (thunk.input.shape.ty, thunk.output.shape.ty);
+    match (from, to) {
+        (P::F64 | P::F32 | P::F16 | P::BF16, _) if from == to => Ok(()),
+        (P::S8, P::S32) => Ok(()),
+        _ => Err(Diagnostic::unsupported(
             codes::LOAD,
-            format!("a `convolution` of {other} left to the runtime's library"),
+            format!("a `convolution` of {from} to {to} left to the runtime's library"),
         )),
     }
 }
@@ -72,14 +79,31 @@ pub fn run(
         window: &thunk.window,
         groups: usize::try_from(thunk.feature_group_count).unwrap_or(1),
     };
-    let x = gather_real(input, &thunk.input.shape, &input_order);
-    let w = gather_real(kernel, &thunk.kernel.shape, &kernel_order);
-    let y = plan.convolve(&x, &w, pool)?;
+    let shapes = [&thunk.input.shape, &thunk.kernel.shape];
     let shape = &thunk.output.shape;
-    let width = shape.ty.byte_width();
-    scatter(&y, output, width, shape, &output_order, |v, b| {
-        store_real(shape.ty, v, b)
-    });
+    let (from, width) = (shapes[0].ty, shape.ty.byte_width());
+    match shape.ty {
+        PrimitiveType::F64 => {
+            let x = gather(input, width, shapes[0], &input_order, f64::load);
+            let w = gather(kernel, width, shapes[1], &kernel_order, f64::load);
+            let y = plan.convolve(&x, &w, pool)?;
+            scatter(&y, output, width, shape, &output_order, f64::store);
+        }
+        PrimitiveType::S32 => {
+            let x = gather(input, 1, shapes[0], &input_order, |b| integer(from, b));
+            let w = gather(kernel, 1, shapes[1], &kernel_order, |b| integer(from, b));
+            let y = plan.convolve(&x, &w, pool)?;
+            scatter(&y, output, width, shape, &output_order, i32::store);
+        }
+        _ => {
+            let x = gather_real(input, shapes[0], &input_order);
+            let w = gather_real(kernel, shapes[1], &kernel_order);
+            let y = plan.convolve(&x, &w, pool)?;
+            scatter(&y, output, width, shape, &output_order, |v, b| {
+                store_real(shape.ty, v, b)
+            });
+        }
+    }
     Ok(())
 }
 
@@ -95,8 +119,8 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn convolve(&self, x: &[f32], w: &[f32], pool: &Pool) -> Result<Vec<f32>> {
-        let mut y = vec![0.0; self.output.iter().product()];
+    fn convolve<T: Number>(&self, x: &[T], w: &[T], pool: &Pool) -> Result<Vec<T>> {
+        let mut y = vec![T::default(); self.output.iter().product()];
         let features = self.output.last().copied().unwrap_or(1);
         if y.is_empty() || x.is_empty() || w.is_empty() {
             return Ok(y);
@@ -118,7 +142,7 @@ impl Plan<'_> {
     }
 
     /// All output features of one position: batch, then spatial.
-    fn one(&self, x: &[f32], w: &[f32], position: &[usize], row: &mut [f32]) {
+    fn one<T: Number>(&self, x: &[T], w: &[T], position: &[usize], row: &mut [T]) {
         let rank = self.window.len();
         let (per_group, features) = (self.kernel[rank], self.kernel[rank + 1]);
         let of_group = features / self.groups;
@@ -140,7 +164,7 @@ impl Plan<'_> {
                     let factor = x[x_row + group * per_group + channel];
                     let w_row = (tap * per_group + channel) * features + group * of_group;
                     for (sum, weight) in sums.iter_mut().zip(&w[w_row..w_row + of_group]) {
-                        *sum += factor * weight;
+                        *sum = sum.multiply_add(factor, *weight);
                     }
                 }
             }
@@ -229,5 +253,32 @@ mod tests {
         thunk.window[0].reversal = true;
         run(&thunk, &x, &w, &mut y, &pool).unwrap();
         assert_eq!(y, bytes(&[1.0, 20.0, 6.0 + 3.0, 80.0 + 60.0]));
+
+        // The same in integers, which are summed in s32, and in f64.
+        let ints = |values: &[i8]| values.iter().map(|v| v.cast_unsigned()).collect::<Vec<_>>();
+        for part in [&mut thunk.input, &mut thunk.kernel] {
+            part.shape = part.shape.with_type(PrimitiveType::S8);
+        }
+        thunk.output.shape = thunk.output.shape.with_type(PrimitiveType::S32);
+        let (x, w) = (ints(&[1, 10, -2, 20, 3, 30]), ints(&[1, 2, 3, 127]));
+        run(&thunk, &x, &w, &mut y, &pool).unwrap();
+        let wanted = [1i32, 20, 3 - 6, 20 * 127 + 60];
+        assert_eq!(y, wanted.map(i32::to_le_bytes).concat());
+        for part in [&mut thunk.input, &mut thunk.kernel, &mut thunk.output] {
+            part.shape = part.shape.with_type(PrimitiveType::F64);
+        }
+        let wide = |values: &[f64]| {
+            values
+                .iter()
+                .flat_map(|v| v.to_le_bytes())
+                .collect::<Vec<_>>()
+        };
+        let x = wide(&[1.0, 10.0, -2.0, 20.0, 3.0, 30.0]);
+        let w = wide(&[1.0, 2.0, 3.0, 0.1]);
+        let mut y = vec![0; 32];
+        run(&thunk, &x, &w, &mut y, &pool).unwrap();
+        assert_eq!(y, wide(&[1.0, 20.0, -3.0, 2.0 + 60.0]));
+        thunk.output.shape = thunk.output.shape.with_type(PrimitiveType::S32);
+        assert!(check_types(&thunk).is_err());
     }
 }

@@ -90,9 +90,11 @@ pub(super) fn gather_real(bytes: &[u8], shape: &ArrayShape, order: &[usize]) -> 
     })
 }
 
-fn integer(ty: PrimitiveType, bytes: &[u8]) -> i32 {
+/// Reads an integer element as s32.
+pub(super) fn integer(ty: PrimitiveType, bytes: &[u8]) -> i32 {
     match ty {
         PrimitiveType::S8 => i32::from(bytes[0].cast_signed()),
+        PrimitiveType::U8 => i32::from(bytes[0]),
         _ => i32::load(bytes),
     }
 }
@@ -124,7 +126,12 @@ pub fn check_types(thunk: &DotThunk) -> Result<()> {
             is_real(lhs) && is_real(rhs)
         }
         PrimitiveType::S32 => {
-            let fits = |ty| matches!(ty, PrimitiveType::S8 | PrimitiveType::S32);
+            let fits = |ty| {
+                matches!(
+                    ty,
+                    PrimitiveType::S8 | PrimitiveType::U8 | PrimitiveType::S32
+                )
+            };
             fits(lhs) && fits(rhs)
         }
         PrimitiveType::F64 | PrimitiveType::C64 | PrimitiveType::C128 => lhs == out && rhs == out,

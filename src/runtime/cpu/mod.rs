@@ -7,6 +7,7 @@ mod copy;
 mod dot;
 mod fft;
 pub mod float_env;
+pub mod fusion;
 pub mod host;
 pub mod mapping;
 pub mod memory;

@@ -39,6 +39,7 @@ use crate::runtime::cpu::call::KernelFn;
 use crate::runtime::cpu::convolution;
 use crate::runtime::cpu::dot;
 use crate::runtime::cpu::float_env::DenormalsAreZero;
+use crate::runtime::cpu::fusion;
 use crate::runtime::cpu::memory::ALIGNMENT;
 use crate::runtime::cpu::memory::Buffer;
 use crate::runtime::cpu::object_loader;
@@ -365,10 +366,10 @@ fn check_provided(thunks: &ThunkSequence, custom_calls: &CustomCalls) -> Result<
             ThunkKind::Collective(thunk) => collective::check_reduction(thunk).map_err(at)?,
             ThunkKind::Dot(thunk) => dot::check_types(thunk).map_err(at)?,
             ThunkKind::Convolution(thunk) => convolution::check_types(thunk).map_err(at)?,
-            ThunkKind::LibraryFusion(_)
-            | ThunkKind::Windows(_)
-            | ThunkKind::Gemm(_)
-            | ThunkKind::Foreign { .. } => {
+            ThunkKind::LibraryFusion(thunk) => {
+                fusion::check_body(thunk).map_err(at)?;
+            }
+            ThunkKind::Windows(_) | ThunkKind::Gemm(_) | ThunkKind::Foreign { .. } => {
                 let message = format!(
                     "a `{}` thunk needs a library of its producer",
                     thunk.kind.name()

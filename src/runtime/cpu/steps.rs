@@ -11,7 +11,9 @@ use crate::executable::ConvolutionThunk;
 use crate::executable::CustomCallThunk;
 use crate::executable::DotThunk;
 use crate::executable::FftThunk;
+use crate::executable::FusionBody;
 use crate::executable::KernelThunk;
+use crate::executable::LibraryFusionThunk;
 use crate::executable::ShapedSlice;
 use crate::executable::Slice;
 use crate::executable::SortThunk;
@@ -32,6 +34,7 @@ use crate::runtime::cpu::copy::CopyPlan;
 use crate::runtime::cpu::dot;
 use crate::runtime::cpu::fft::FftKind;
 use crate::runtime::cpu::fft::FftPlan;
+use crate::runtime::cpu::fusion;
 use crate::runtime::cpu::pool::Pool;
 use crate::runtime::cpu::program::Program;
 use crate::runtime::cpu::sort;
@@ -106,6 +109,8 @@ pub enum Step {
     RngSeed(Block),
     /// A function of the host.
     Custom(Box<CustomStep>),
+    /// A fusion of the first blocks into the last.
+    Fusion(Box<FusionBody>, Vec<Block>, Block),
     /// A collective.
     Collective(Box<Meeting<Block>>),
 }
@@ -169,6 +174,7 @@ impl Resolve for Resolver<'_> {
             ThunkKind::Fft(fft) => self.fft(fft)?,
             ThunkKind::TopK(thunk) => self.top_k(thunk),
             ThunkKind::CustomCall(call) => self.custom_call(call)?,
+            ThunkKind::LibraryFusion(thunk) => self.fusion(thunk)?,
             ThunkKind::Collective(c) => {
                 let (topology, device) = (self.program.topology, self.device);
                 let block = |slice: &Slice| self.block(slice);
@@ -190,7 +196,6 @@ impl Resolve for Resolver<'_> {
             ThunkKind::Call(_)
             | ThunkKind::While(_)
             | ThunkKind::Conditional(_)
-            | ThunkKind::LibraryFusion(_)
             | ThunkKind::Windows(_)
             | ThunkKind::Gemm(_)
             | ThunkKind::Foreign { .. } => {
@@ -278,6 +283,17 @@ impl Resolver<'_> {
         Step::TopK(sizes, blocks)
     }
 
+    fn fusion(&self, thunk: &LibraryFusionThunk) -> Result<Step> {
+        let args = thunk.args.iter().map(|arg| self.block(&arg.slice));
+        let result = thunk.results.first();
+        let result = result.ok_or_else(|| refused_too_late("library-fusion"))?;
+        Ok(Step::Fusion(
+            Box::new(fusion::check_body(thunk)?.clone()),
+            args.collect(),
+            self.block(&result.slice),
+        ))
+    }
+
     fn custom_call(&self, thunk: &CustomCallThunk) -> Result<Step> {
         let function = self.program.custom_calls.find(thunk)?;
         Ok(Step::Custom(Box::new(CustomStep {
@@ -308,6 +324,7 @@ impl Step {
             Self::RngState(..) => "rng-get-and-update-state",
             Self::RngSeed(_) => "rng-seed",
             Self::Custom(_) => "custom-call",
+            Self::Fusion(..) => "library-fusion",
             Self::Collective(_) => "collective",
         }
     }
@@ -427,6 +444,8 @@ unsafe fn run_step(step: &Step, program: &Program, member: Member<'_>) -> Result
         }
         // SAFETY: the caller's promise.
         Step::Custom(step) => unsafe { run_custom(step, pool) },
+        // SAFETY: the caller's promise.
+        Step::Fusion(body, args, result) => unsafe { run_fusion(body, args, *result, pool) },
         Step::Collective(meeting) => {
             // SAFETY: the caller's promise.
             let read = |source: Block| Ok(unsafe { source.bytes() }.to_vec());
@@ -455,13 +474,32 @@ fn run_top_k([size, k]: [usize; 2], values: &[u8], output: &mut [u8], indices: &
     }
 }
 
+/// Whether two blocks share a byte.
+fn overlaps(a: &Block, b: &Block) -> bool {
+    let (a_start, b_start) = (a.data as usize, b.data as usize);
+    a_start < b_start + b.size && b_start < a_start + a.size
+}
+
+/// # Safety
+/// As for [`run`].
+unsafe fn run_fusion(body: &FusionBody, args: &[Block], result: Block, pool: &Pool) -> Result<()> {
+    // SAFETY: the caller's promise; operands are only read until the result is written.
+    let operands: Vec<&[u8]> = args.iter().map(|arg| unsafe { arg.bytes() }).collect();
+    if args.iter().any(|arg| overlaps(arg, &result)) {
+        let mut bytes = vec![0; result.size];
+        fusion::run(body, &operands, &mut bytes, pool)?;
+        drop(operands);
+        // SAFETY: the caller's promise; no operand is in use any more.
+        unsafe { result.bytes_mut() }.copy_from_slice(&bytes);
+        return Ok(());
+    }
+    // SAFETY: the caller's promise; no operand overlaps the result.
+    fusion::run(body, &operands, unsafe { result.bytes_mut() }, pool)
+}
+
 /// # Safety
 /// As for [`run`]. The check has made sure that results of one call do not overlap each other.
 unsafe fn run_custom(step: &CustomStep, pool: &Pool) -> Result<()> {
-    let overlaps = |a: &Block, b: &Block| {
-        let (a_start, b_start) = (a.data as usize, b.data as usize);
-        a_start < b_start + b.size && b_start < a_start + a.size
-    };
     // An operand that shares memory with a result is copied out of its way.
     let copies: Vec<Option<Vec<u8>>> = step
         .operands

@@ -367,6 +367,7 @@ ENTRY e {
             request: &request,
             inputs: Vec::new(),
             wanted: Vec::new(),
+            makings: Vec::new(),
         };
         // Unused instructions of two computations at most, then the subtraction of zero.
         let mut rules = (1..10).map_while(|n| search.last_rewrite(n).ok());

@@ -72,7 +72,7 @@ pub fn is_bundle(bytes: &[u8]) -> bool {
 /// Whether the bytes begin as a bundle does, whole or damaged. No other input begins so: its first
 /// fields hold each other four deep, and a module in a snapshot three.
 pub fn begins_as_bundle(bytes: &[u8]) -> bool {
-    if container::open(bytes).is_some() {
+    if container::open(bytes).is_some_and(|opened| opened.is_ok()) {
         return true;
     }
     const FIRST_FIELD: u8 = 0x0a;

@@ -65,7 +65,7 @@ pub fn write(executable: &Executable, how: WriteOptions) -> Result<Vec<u8>> {
 /// holds: as what JAX put that one into, and with the layers it has.
 ///
 /// # Errors
-/// As [`write`]; as for reading, when the template holds no bundle; `XA7002` when the program there
+/// As [`write()`]; as for reading, when the template holds no bundle; `XA7002` when the program there
 /// has other parameters or results.
 pub fn write_into(executable: &Executable, template: &[u8], how: WriteOptions) -> Result<Vec<u8>> {
     let note = "that is about the file whose bundle was to be replaced";

@@ -12,7 +12,7 @@ use crate::hlo::Module;
 #[cfg(feature = "reference")]
 use crate::wire;
 
-/// Reads a bundle, as [`bundle::read`] does.
+/// Reads a bundle, as [`bundle::read()`] does.
 ///
 /// # Errors
 /// `XA7001` to `XA7003`. A program that is yet to be compiled is told from other bytes.

@@ -80,6 +80,10 @@ pub fn verify(bytes: &[u8], request: &VerifyRequest) -> Result<VerifyReport> {
     report
         .notes
         .push(format!("stock runtimes: {}", stock.text()));
+    let obstacles = stock.obstacles.iter();
+    report.obstacles = obstacles
+        .map(|why| format!("{}: {why}", stock.runtime))
+        .collect();
     if report.findings.is_empty() && request.has_inputs {
         compare(&bundle, prepared, request, &mut report)?;
     }

@@ -126,7 +126,7 @@ pub fn open(bytes: &[u8]) -> Option<Result<(Container, Vec<u8>)>> {
     match (compression, bytes) {
         (Some(codec), _) => Some(open_entry(codec, bytes)),
         // An envelope could begin with these two bytes, but not with a frame after them.
-        (None, [opcode::PROTO, 4 | 5, opcode::FRAME, ..]) => Some(open_payload(bytes)),
+        (None, [opcode::PROTO, 4 | 5, opcode::FRAME, ..]) => open_payload(bytes).transpose(),
         _ => None,
     }
 }
@@ -176,7 +176,7 @@ fn open_entry(codec: Codec, bytes: &[u8]) -> Result<(Container, Vec<u8>)> {
     Ok((container, bundle.to_vec()))
 }
 
-fn open_payload(bytes: &[u8]) -> Result<(Container, Vec<u8>)> {
+fn open_payload(bytes: &[u8]) -> Result<Option<(Container, Vec<u8>)>> {
     let mut reader = Pickle { rest: bytes };
     let mut before = Vec::new();
     let mut after = Vec::new();
@@ -212,8 +212,11 @@ fn open_payload(bytes: &[u8]) -> Result<(Container, Vec<u8>)> {
     if !reader.rest.is_empty() {
         return Err(bad("bytes follow the end of the payload's pickle"));
     }
-    let bundle = bundle.ok_or_else(|| bad("the payload's pickle holds no executable"))?;
-    Ok((Container::Payload { before, after }, bundle))
+    // A pickle of something else.
+    let Some(bundle) = bundle else {
+        return Ok(None);
+    };
+    Ok(Some((Container::Payload { before, after }, bundle)))
 }
 
 /// Walks over a pickle without executing anything.

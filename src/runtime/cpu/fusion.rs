@@ -666,7 +666,7 @@ mod tests {
         assert_eq!(b.run(), [127, 0, 0xfe]);
         // 1 + 2^-8 is halfway between two numbers of bf16; the even one is 1.
         b.0.values.truncate(1);
-        b.0.values[0].op = FusionOp::Constant(Arc::new(f32s(&[1.003_906_25, 3.0, -0.0])));
+        b.0.values[0].op = FusionOp::Constant(Arc::new(f32s(&[1.0 + 1.0 / 256.0, 3.0, -0.0])));
         b.typed(
             PrimitiveType::BF16,
             &[3],

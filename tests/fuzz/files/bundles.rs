@@ -14,6 +14,7 @@ use xla_aot::base::Diagnostic;
 use xla_aot::base::checksum::crc64;
 use xla_aot::base::codes;
 use xla_aot::bundle;
+use xla_aot::bundle::Release;
 use xla_aot::bundle::WriteOptions;
 use xla_aot::driver::compile;
 use xla_aot::driver::compile::Assembler;
@@ -36,6 +37,7 @@ use xla_aot::literal::ArrayLiteral;
 use xla_aot::shape::Shape;
 use xla_aot::wire::envelope;
 use xla_aot::wire::executable_cpu;
+use xla_aot::wire::executable_cpu::KernelBuffers;
 use xla_aot::wire::executable_gpu;
 use xla_aot::wire::options;
 use xla_aot::wire::options::DeviceCounts;
@@ -207,7 +209,8 @@ fn build(program: &[u8], target: &TargetRequest) -> Result<Executable, Box<Diagn
 
 /// The executable in every container that is read.
 fn containers(executable: &Executable) -> Vec<Vec<u8>> {
-    let written = |envelope| bundle::write(executable, WriteOptions { envelope });
+    let jaxlib = Release::NEWEST;
+    let written = |envelope| bundle::write(executable, WriteOptions { envelope, jaxlib });
     let mut files = vec![
         written(false).expect("a bundle"),
         written(true).expect("a bundle"),
@@ -217,7 +220,9 @@ fn containers(executable: &Executable) -> Vec<Vec<u8>> {
         partitions: executable.partitions,
     };
     match &executable.needs {
-        TargetNeeds::Cpu { .. } => files.extend(executable_cpu::encode(executable)),
+        TargetNeeds::Cpu { .. } => {
+            files.extend(executable_cpu::encode(executable, KernelBuffers::Shaped))
+        }
         TargetNeeds::Cuda { target_config, .. } => {
             let fields = executable_gpu::encode(executable).expect("a GPU's executable");
             let mut whole = Vec::new();

@@ -72,9 +72,15 @@ pub fn is_bundle(bytes: &[u8]) -> bool {
 /// Whether the bytes begin as a bundle does, whole or damaged. No other input begins so: its first
 /// fields hold each other four deep, and a module in a snapshot three.
 pub fn begins_as_bundle(bytes: &[u8]) -> bool {
-    if container::open(bytes).is_some_and(|opened| opened.is_ok()) {
-        return true;
+    match container::open(bytes) {
+        Some(Ok((_, bundle))) => begins_alone(&bundle),
+        Some(Err(_)) => false,
+        None => begins_alone(bytes),
     }
+}
+
+/// As above, for a bundle that is in nothing.
+fn begins_alone(bytes: &[u8]) -> bool {
     const FIRST_FIELD: u8 = 0x0a;
     const DEPTH: usize = 4;
     let is_nested = |bytes: &[u8]| {
@@ -102,13 +108,19 @@ pub(super) fn take_apart(bytes: &[u8]) -> Result<Parts> {
     if bytes.is_empty() {
         return Err(not_a_bundle("the file is empty"));
     }
-    if let Some(opened) = container::open(bytes) {
-        let (container, bundle) = opened?;
+    let Some(opened) = container::open(bytes) else {
+        return layers(bytes);
+    };
+    let opened = opened.and_then(|(container, bundle)| {
         let mut parts = layers(&bundle)?;
         parts.form.container = Some(container);
-        return Ok(parts);
-    }
-    layers(bytes)
+        Ok(parts)
+    });
+    // Files of that kind hold other things too.
+    opened.map_err(|error| match foreign::look(bytes) {
+        Some(what) => not_a_bundle(format!("this is {what}, not a bundle")).note(error.message),
+        None => error,
+    })
 }
 
 /// Takes off the layers that bundles themselves have.

@@ -15,6 +15,12 @@ use crate::target::triple::family_of_arch;
 /// stop; nothing when it can.
 pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<String> {
     match &bundle.executable.needs {
+        // A program of library calls alone holds no code, and old releases of jaxlib name no machine.
+        TargetNeeds::Cpu { triple, .. }
+            if triple.is_empty() && bundle.executable.images.is_empty() =>
+        {
+            Vec::new()
+        }
         TargetNeeds::Cpu {
             triple, features, ..
         } => cpu_reasons(triple, features, host),

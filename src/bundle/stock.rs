@@ -29,6 +29,8 @@ pub struct Release(pub u32, pub u32, pub u32);
 impl Release {
     /// The oldest whose bundles have the form that is written here.
     pub const OLDEST: Self = Self(0, 7, 2);
+    /// The last that does not name the machine.
+    const LAST_UNNAMED: Self = Self(0, 8, 0);
     /// The last without an envelope, and with kernels that name buffers without shapes.
     pub const LAST_PLAIN: Self = Self(0, 9, 0);
     /// The first with both.
@@ -191,6 +193,9 @@ fn span(facts: &Facts, executable: &Executable, has_envelope: bool) -> (Release,
     }
     if facts.has_bare_buffers {
         newest = newest.min(Release::LAST_PLAIN);
+    }
+    if !facts.names_machine {
+        newest = newest.min(Release::LAST_UNNAMED);
     }
     if facts.has_seeds {
         oldest = oldest.max(Release::NEWEST);

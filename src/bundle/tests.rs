@@ -322,3 +322,49 @@ fn obstacles_of_stock_jaxlib_are_told() {
             .any(|o| o.contains("device assignment"))
     );
 }
+
+/// Releases up to 0.8.0 name no machine; the objects do, and a program of library calls has none.
+#[test]
+fn bundles_that_name_no_machine_run() {
+    use crate::bundle::host_check;
+    use crate::target::CpuFamily;
+    use crate::target::HostInfo;
+
+    let host = HostInfo {
+        family: Some(CpuFamily::X86_64),
+        features: vec!["sse2".into()],
+        ..HostInfo::default()
+    };
+    let mut bundle = read(&bare(&samples::cpu())).unwrap();
+    assert_eq!(host_check(&bundle, &host), [] as [String; 0]);
+    if let TargetNeeds::Cpu {
+        triple, features, ..
+    } = &mut bundle.executable.needs
+    {
+        triple.clear();
+        features.clear();
+    }
+    assert_eq!(host_check(&bundle, &host).len(), 1);
+    bundle.executable.images.clear();
+    assert_eq!(host_check(&bundle, &host), [] as [String; 0]);
+}
+
+/// What is compressed, or pickled, and holds no bundle is told by its kind.
+#[test]
+fn other_files_in_the_same_wrapping_are_no_bundles() {
+    use crate::bundle::begins_as_bundle;
+    use crate::wire::container::Codec;
+    use crate::wire::container::Container;
+
+    let entry = Container::CacheEntry {
+        compression: Codec::Zstd,
+        seconds: [0; 4],
+    };
+    let bundle = entry.around(&write(&samples::cpu(), ENVELOPE).unwrap());
+    assert!(begins_as_bundle(&bundle.unwrap()));
+    let text = entry.around(b"HloModule m").unwrap();
+    assert!(!begins_as_bundle(&text));
+    let refused = read(&text).unwrap_err();
+    assert_eq!(refused.code, crate::base::codes::NOT_A_BUNDLE);
+    assert!(refused.message.contains("Zstandard"), "{refused}");
+}

@@ -90,8 +90,14 @@ pub fn imports(bundle: &Bundle) -> Vec<(String, bool)> {
 /// it is there.
 ///
 /// # Errors
-/// `XA7003` for an executable without the message that holds compile options.
+/// `XA7003` for an executable without the message that holds compile options, and for a bundle inside
+/// of one of JAX's own files.
 pub fn jax_prefix(bundle: &Bundle) -> Result<Vec<u8>> {
+    if let Some(container) = &bundle.form.container {
+        let message = format!("the bundle is inside of a {}", container.name());
+        return Err(Diagnostic::unsupported(codes::BUNDLE_UNSUPPORTED, message)
+            .help("JAX reads such files itself"));
+    }
     if bundle.form.envelope.is_some() {
         return Ok(Vec::new());
     }

@@ -138,7 +138,17 @@ pub fn decode(bytes: &[u8], counts: DeviceCounts) -> Result<Executable> {
         aliases: view.aliases()?,
         program,
     };
-    let machine = proto.target_machine_options.unwrap_or_default();
+    // Releases before 0.8.1 did not write it; their objects tell.
+    let machine = proto.target_machine_options.unwrap_or_else(|| {
+        let objects = proto
+            .object_files
+            .iter()
+            .map(|file| file.contents.as_slice());
+        cpu::TargetMachineOptionsProto {
+            triple: triple_of(objects).to_owned(),
+            ..Default::default()
+        }
+    });
     let features = machine.features.split(',').filter(|f| !f.is_empty());
     let one_image = proto.object_files.len() == 1;
     let images = proto.object_files.into_iter().map(|file| KernelImage {
@@ -171,6 +181,18 @@ pub fn decode(bytes: &[u8], counts: DeviceCounts) -> Result<Executable> {
     })
 }
 
+/// The triple that fits the first object file, by the machine in its ELF header; empty when there is
+/// none, or it is for a machine that has no target here.
+fn triple_of<'a>(mut objects: impl Iterator<Item = &'a [u8]>) -> &'static str {
+    const MACHINE: std::ops::Range<usize> = 18..20;
+    let machine = objects.next().and_then(|object| object.get(MACHINE));
+    match machine {
+        Some([62, 0]) => "x86_64-unknown-linux-gnu",
+        Some([183, 0]) => "aarch64-unknown-linux-gnu",
+        _ => "",
+    }
+}
+
 fn decode_symbols(
     symbols: &[cpu::SymbolProto],
 ) -> Result<(Arena<KernelId, KernelEntry>, BTreeMap<String, KernelId>)> {
@@ -198,4 +220,29 @@ fn decode_symbols(
         names.insert(symbol.name.clone(), id);
     }
     Ok((kernels, names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_tell_the_machine() {
+        let object = |machine: u8| {
+            let mut header = [0u8; 64];
+            header[..4].copy_from_slice(b"\x7fELF");
+            header[18] = machine;
+            header
+        };
+        for (machine, triple) in [
+            (62, "x86_64-unknown-linux-gnu"),
+            (183, "aarch64-unknown-linux-gnu"),
+            (40, ""),
+        ] {
+            let object = object(machine);
+            assert_eq!(triple_of([&object[..]].into_iter()), triple);
+        }
+        assert_eq!(triple_of([].into_iter()), "");
+        assert_eq!(triple_of([&b"\x7fELF"[..]].into_iter()), "");
+    }
 }

@@ -24,6 +24,8 @@ pub struct Facts {
     pub has_bare_buffers: bool,
     /// Whether a thunk draws a random seed, which jaxlib has from 0.10.2 on.
     pub has_seeds: bool,
+    /// Whether the machine is named, as from 0.8.1 on; releases that do want it.
+    pub names_machine: bool,
     /// The opcodes of the HLO.
     pub opcodes: BTreeSet<String>,
     /// Whether a fusion is left to jaxlib's library.
@@ -40,7 +42,10 @@ pub fn facts(executable: &[u8], options: &[u8]) -> Result<Facts> {
     let proto: cpu::CompilationResultProto = message(executable, "xla.cpu.CompilationResultProto")?;
     let hlo = proto.hlo_module.as_deref().unwrap_or_default();
     let hlo: pb::HloModuleProtoWithConfig = message(hlo, "xla.HloModuleProtoWithConfig")?;
-    let mut facts = Facts::default();
+    let mut facts = Facts {
+        names_machine: proto.target_machine_options.is_some(),
+        ..Facts::default()
+    };
     if let Some(sequence) = &proto.thunk_sequence {
         facts.thunks(sequence, 0);
     }

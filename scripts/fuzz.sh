@@ -5,7 +5,8 @@
 # `xla-aot bisect N.hlo --input N.npz` looks, and files with what is wrong beside them.
 #
 #   scripts/fuzz.sh [--what programs] [--seconds N] [--seed S] [--oracle native,sim,qemu] [--output DIR]
-#   scripts/fuzz.sh --what hlo|proto|mlir|bytecode|exports|snapshots|files|bundles [--seconds N] [--seed S] [--output DIR]
+#   scripts/fuzz.sh --what hlo|proto|mlir|bytecode|exports|snapshots|files|bundles [--with DIR] [--seconds N] [--seed S]
+#                   [--output DIR]                         with more files to change, from a folder
 #   scripts/fuzz.sh --again FILE                           checks a file that was found
 #   scripts/fuzz.sh --dump DIR --programs N [--seed S]     for scripts/fuzz-jaxlib.py
 set -eu
@@ -23,8 +24,9 @@ while [ $# -gt 0 ]; do
     --oracle) oracles=$2 ;;
     --output | --dump) output=$2 ;;
     --programs) export XLA_AOT_FUZZ_PROGRAMS=$2 ;;
+    --with) export XLA_AOT_FUZZ_WITH=$2 ;;
     --again) export XLA_AOT_FUZZ_INPUT=$2 ;;
-    *) sed -n '2,10p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,11p' "$0" >&2; exit 2 ;;
   esac
   shift 2
 done

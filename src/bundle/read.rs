@@ -3,7 +3,6 @@
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::Severity;
-use crate::base::checksum::crc64;
 use crate::base::codes;
 use crate::bundle::detect::Form;
 use crate::bundle::detect::take_apart;
@@ -11,6 +10,7 @@ use crate::executable::Executable;
 use crate::target::Platform;
 use crate::wire::executable_cpu;
 use crate::wire::executable_gpu;
+use crate::wire::options;
 
 /// A bundle, read.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn rejected(mut finding: Box<Diagnostic>) -> Box<Diagnostic> {
 
 fn decode(bytes: &[u8]) -> Result<Bundle> {
     let parts = take_apart(bytes)?;
-    let found = crc64(&parts.executable);
+    let found = options::checksum(&parts.executable, &parts.outer.options);
     if let Some(noted) = parts.outer.checksum.filter(|&noted| noted != found) {
         let message = format!(
             "the bundle is damaged: the checksum of its program is {found:016x}, {noted:016x} is noted"

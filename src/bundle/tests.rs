@@ -223,6 +223,20 @@ fn a_flipped_bit_of_the_code_is_found() {
             assert_eq!(refused.code, crate::base::codes::BUNDLE_CHECK, "bit {bit}");
         }
     }
+    // So is one of anything else: what is read all the same is the same program.
+    let mut executable = executable;
+    executable.replicas = 2;
+    for how in [WriteOptions::default(), ENVELOPE] {
+        let whole = write(&executable, how).unwrap();
+        let wanted = read(&whole).unwrap().executable;
+        for bit in 0..whole.len() * 8 {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(found) = read(&damaged) {
+                assert!(found.executable == wanted, "bit {bit}");
+            }
+        }
+    }
     // Bundles without a checksum are read as they are.
     let bytes = bare(&executable);
     assert!(read(&bytes).is_ok());

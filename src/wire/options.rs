@@ -33,7 +33,7 @@ pub struct Outer {
     pub counts: DeviceCounts,
     /// The serialized `CompileOptionsProto`.
     pub options: Vec<u8>,
-    /// The checksum of the executable's bytes, when there is one: other writers give none.
+    /// The [`checksum`] of executable and options, when there is one: other writers give none.
     pub checksum: Option<u64>,
 }
 
@@ -92,14 +92,22 @@ fn outer_proto(options: &[u8], client: &str) -> Result<pb::ExecutableAndOptionsP
     })
 }
 
-/// The serialized `ExecutableAndOptionsProto`, with a checksum of the executable.
+/// The checksum of a bundle: that of the checksums of the executable and of the options.
+pub fn checksum(executable: &[u8], options: &[u8]) -> u64 {
+    let both = [executable, options].map(|part| crc64(part).to_le_bytes());
+    crc64(both.as_flattened())
+}
+
+/// The serialized `ExecutableAndOptionsProto`, with a checksum of executable and options.
 ///
 /// # Errors
 /// `XA1004` when the options are not a `CompileOptionsProto`.
 pub fn encode_outer(executable: &[u8], options: &[u8], client: &str) -> Result<Vec<u8>> {
     let mut outer = outer_proto(options, client)?;
     outer.serialized_executable = executable.to_vec();
-    outer.xla_aot_checksum = Some(crc64(executable));
+    let options = outer.compile_options.as_ref();
+    let options = options.map(pb::CompileOptionsProto::encode_to_vec);
+    outer.xla_aot_checksum = Some(checksum(executable, &options.unwrap_or_default()));
     Ok(outer.encode_to_vec())
 }
 

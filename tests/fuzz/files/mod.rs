@@ -314,8 +314,15 @@ fn pool_folder() -> PathBuf {
 const SEEDS: u64 = 150;
 const TRIALS: u64 = 2;
 
+/// Of so many bytes of a bundle, a bit of one is flipped, unless `XLA_AOT_ALL` is set.
+const FLIPPED_EVERY: usize = 61;
+
 /// The fixed seeds.
 pub fn trials() -> Vec<Trial> {
+    let every = match std::env::var_os("XLA_AOT_ALL") {
+        Some(_) => 1,
+        None => FLIPPED_EVERY,
+    };
     let mut trials = Vec::new();
     for (form, name, _) in FORMS {
         // Bundles are compiled once for all.
@@ -331,6 +338,12 @@ pub fn trials() -> Vec<Trial> {
                     }
                 }
                 Ok(())
+            }));
+        }
+        if *form == Form::Bundle {
+            trials.push(Trial::test("fuzz/bundles/flips", move || match &**pool {
+                Pool::Bundles(known) => Ok(bundles::flip(known, every)?),
+                Pool::Paths(_) => Ok(()),
             }));
         }
     }

@@ -13,6 +13,7 @@ const SHIPPED: &[&str] = &[
     "tests/devices",
     "tests/exports",
     "tests/fuzz/found",
+    "tests/golden",
     "tests/mlir",
     "tests/programs",
     "tests/snapshots",
@@ -35,7 +36,7 @@ impl Pool {
     /// asked for. Bundles are compiled.
     pub fn of(form: Form, outside: bool) -> Self {
         if form == Form::Bundle {
-            return Self::Bundles(Bundles::new());
+            return Self::Bundles(Bundles::new(&more(form)));
         }
         let mut paths = Vec::new();
         for folder in SHIPPED {
@@ -45,6 +46,7 @@ impl Pool {
             let corpus = std::env::var_os("XLA_AOT_CORPUS");
             let corpus = corpus.map_or_else(|| PathBuf::from("../shared/corpus"), PathBuf::from);
             collect(&corpus, form, &mut paths);
+            paths.extend(more(form));
         }
         assert!(!paths.is_empty(), "there is no file of {form:?}");
         Self::Paths(paths)
@@ -59,6 +61,15 @@ impl Pool {
         let path = &paths[random.below(paths.len())];
         fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
+}
+
+/// The files of the form in a folder that the environment names.
+fn more(form: Form) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    if let Some(folder) = std::env::var_os("XLA_AOT_FUZZ_WITH") {
+        collect(Path::new(&folder), form, &mut paths);
+    }
+    paths
 }
 
 fn collect(folder: &Path, form: Form, out: &mut Vec<PathBuf>) {

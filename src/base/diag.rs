@@ -100,11 +100,11 @@ const LONGEST_WORD: usize = 200;
 const LONGEST_TEXT: usize = 1200;
 
 /// The text with long words cut, and not too long.
-fn cut(text: impl Into<String>) -> String {
-    let text = text.into();
-    if text.len() <= LONGEST_WORD {
-        return text;
+fn cut(text: impl AsRef<str> + Into<String>) -> String {
+    if text.as_ref().len() <= LONGEST_WORD {
+        return text.into();
     }
+    let text = text.as_ref();
     let words = text.split_inclusive([' ', '\n']);
     let words: String = words
         .map(|word| without_middle(word, LONGEST_WORD))
@@ -125,7 +125,7 @@ fn without_middle(text: &str, most: usize) -> String {
 
 impl Diagnostic {
     fn new(code: Code, severity: Severity, message: impl Into<String>) -> Box<Self> {
-        let message = cut(message).replace('\n', " ");
+        let message = cut(message.into()).replace('\n', " ");
         Box::new(Self {
             code,
             severity,
@@ -182,13 +182,13 @@ impl Diagnostic {
     /// Adds a fact.
     #[must_use]
     pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Box<Self> {
-        self.notes.push(cut(note));
+        self.notes.push(cut(note.into()));
         self
     }
     /// Says what to do.
     #[must_use]
     pub fn help(mut self: Box<Self>, help: impl Into<String>) -> Box<Self> {
-        self.help = Some(cut(help));
+        self.help = Some(cut(help.into()));
         self
     }
 }
@@ -254,10 +254,11 @@ impl fmt::Display for Diagnostic {
                 write!(f, "\n{pad} | {before}{}", "^".repeat(width))?;
             }
             Some(Location::Instruction { computation, text }) => {
+                let (computation, text) = (cut(computation), cut(text));
                 write!(f, "\n --> computation `{computation}`\n  |\n  | {text}")?;
             }
             Some(Location::Byte(offset)) => write!(f, "\n --> byte {offset}")?,
-            Some(Location::Path(path)) => write!(f, "\n --> {path}")?,
+            Some(Location::Path(path)) => write!(f, "\n --> {}", cut(path))?,
         }
         for note in &self.notes {
             write!(f, "\n  = note: {note}")?;

@@ -139,6 +139,12 @@ pub fn canonicalize(op: &str, attrs: &mut AttrMap) {
 /// The op that holds the functions of a program.
 pub const MODULE: &str = "builtin.module";
 
+/// Whether the name of an op, or of a dialect, can stand in quotes as it is.
+pub fn is_op_name(name: &str) -> bool {
+    let stands = |byte: u8| (b' '..=b'~').contains(&byte) && !matches!(byte, b'"' | b'\\');
+    name.bytes().all(stands)
+}
+
 /// Whether values from around an op may not be used inside it.
 pub fn is_isolated(op: &str) -> bool {
     matches!(op, MODULE | "func.func")

@@ -11,6 +11,7 @@ use crate::base::Result;
 use crate::base::codes;
 use crate::mlir::bytecode::cursor::Cursor;
 use crate::mlir::bytecode::cursor::error_at;
+use crate::mlir::dialect;
 
 /// What bytecode begins with.
 pub const MAGIC: [u8; 4] = *b"ML\xEFR";
@@ -271,6 +272,15 @@ fn name<'a>(at: &Cursor<'_>, strings: &[&'a [u8]], index: u64, what: &str) -> Re
     std::str::from_utf8(bytes).map_err(|_| at.error(format!("{what} is not UTF-8")))
 }
 
+/// The name of an op or a dialect.
+fn op_name<'a>(at: &Cursor<'_>, strings: &[&'a [u8]], index: u64, what: &str) -> Result<&'a str> {
+    let name = name(at, strings, index, what)?;
+    match dialect::is_op_name(name) {
+        true => Ok(name),
+        false => Err(at.error(format!("{what} is {name:?}"))),
+    }
+}
+
 type Dialects<'a> = (Vec<&'a str>, Vec<OpName<'a>>);
 
 fn dialects<'a>(
@@ -284,11 +294,11 @@ fn dialects<'a>(
         let at = cursor;
         if version < DIALECT_VERSIONS {
             let index = cursor.varint("the name of a dialect")?;
-            dialects.push(name(&at, strings, index, "the name of a dialect")?);
+            dialects.push(op_name(&at, strings, index, "the name of a dialect")?);
             continue;
         }
         let (index, versioned) = cursor.flagged("the name of a dialect")?;
-        dialects.push(name(&at, strings, index, "the name of a dialect")?);
+        dialects.push(op_name(&at, strings, index, "the name of a dialect")?);
         if versioned {
             let at = cursor.offset();
             let (number, _) = cursor.section()?;
@@ -312,7 +322,7 @@ fn dialects<'a>(
             };
             ops.push(OpName {
                 dialect,
-                name: name(&at, strings, index, "the name of an op")?,
+                name: op_name(&at, strings, index, "the name of an op")?,
                 registered,
             });
         }

@@ -15,6 +15,7 @@ mod encode;
 mod ops;
 mod own;
 mod read;
+mod scope;
 mod sdy;
 mod stablehlo;
 mod table;

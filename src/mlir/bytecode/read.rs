@@ -21,6 +21,7 @@ use crate::mlir::bytecode::container::Container;
 use crate::mlir::bytecode::cursor::Cursor;
 use crate::mlir::bytecode::cursor::error_at;
 use crate::mlir::bytecode::ops;
+use crate::mlir::bytecode::scope::Scope;
 use crate::mlir::bytecode::table::Table;
 use crate::mlir::bytecode::upgrade;
 use crate::mlir::bytecode::vhlo_ops;
@@ -109,16 +110,9 @@ struct KnownOp {
     ends: bool,
 }
 
-/// The values of a region that is isolated from above, and of those in it.
-#[derive(Default)]
-struct Scope {
-    values: Vec<Option<ValueId>>,
-    /// For each region, the index of the value that is defined next.
-    next: Vec<usize>,
-}
-
 /// An op whose regions are being read.
 struct Frame {
+    op: OpId,
     regions: Vec<RegionId>,
     /// Which region is next, when no block of one is being read.
     region: usize,
@@ -236,9 +230,7 @@ where
             // The module's own region has a block from the start.
             let mut made = self.module.regions[region].blocks.clone();
             made.resize_with(blocks, || self.module.new_block(region));
-            let scope = self.scope();
-            scope.next.push(scope.values.len());
-            scope.values.resize(scope.values.len() + values, None);
+            self.scope().open(values);
             let frame = &mut self.frames[depth];
             frame.blocks = made;
             frame.block = 0;
@@ -256,10 +248,7 @@ where
         let frame = &mut self.frames[depth];
         frame.open = false;
         let values = frame.values;
-        let scope = self.scope();
-        scope.next.pop();
-        let kept = scope.values.len() - values;
-        scope.values.truncate(kept);
+        self.scope().close(values);
     }
     fn close_frame(&mut self) -> Result<()> {
         let Some(frame) = self.frames.pop() else {
@@ -271,6 +260,8 @@ where
         if frame.is_apart {
             self.symbols.pop();
         }
+        let last = self.scopes.len() - 1;
+        self.scopes[last].show_last(&self.module.ops[frame.op].results);
         if frame.section {
             let cursor = *self.cursor();
             self.cursors.pop();
@@ -322,15 +313,7 @@ where
     }
     /// Takes the next `count` places for values of the innermost region; gives the first.
     fn define(&mut self, count: usize) -> Result<usize> {
-        let scope = self.scope();
-        let room = scope.values.len();
-        let fits = scope.next.last_mut().and_then(|next| {
-            let first = *next;
-            let end = first.checked_add(count).filter(|end| *end <= room)?;
-            *next = end;
-            Some(first)
-        });
-        fits.ok_or_else(|| {
+        self.scope().take(count).ok_or_else(|| {
             self.cursor()
                 .error("a region defines more values than it announced")
         })
@@ -339,7 +322,7 @@ where
     fn value(&mut self, place: usize, (ty, weight): (Type, u64), def: ValueDef) -> ValueId {
         self.weights.push(weight);
         let value = self.module.values.push(Value { ty, def });
-        self.scope().values[place] = Some(value);
+        self.scope().define(place, &[value]);
         value
     }
     /// Types are shared: what they are when each value and each use of one spells its type out is
@@ -381,10 +364,9 @@ where
     fn operand(&mut self) -> Result<ValueId> {
         let at = *self.cursor();
         let index = self.cursor().varint("an operand")?;
-        let values = &self.scope().values;
-        let count = values.len();
-        match usize::try_from(index).ok().and_then(|i| values.get(i)) {
-            Some(Some(value)) => Ok(*value),
+        let count = self.scope().len();
+        match self.scope().get(index) {
+            Some(Some(value)) => Ok(value),
             Some(None) => Err(at.error(format!("operand {index} is used before it is defined"))),
             None => Err(at.error(format!(
                 "operand {index} is used where {count} values are known"
@@ -464,6 +446,8 @@ where
         };
         self.note_symbol(op, place)?;
         if regions > 0 {
+            let results = self.module.ops[op].results.len();
+            self.scope().hide_last(results);
             self.enter(op, isolated, place)?;
         }
         Ok(())
@@ -513,7 +497,7 @@ where
         let name = &self.module.ops[op].name;
         let is_apart = dialect::is_isolated(name);
         // VHLO says of no function that it is isolated. Where there is no value around, it is.
-        if is_apart && !isolated && self.scopes.last().is_some_and(|s| !s.values.is_empty()) {
+        if is_apart && !isolated && self.scopes.last().is_some_and(|s| s.len() > 0) {
             let message = format!("`{name}` may use values from around it");
             return Err(error_at(place, message));
         }
@@ -532,9 +516,11 @@ where
         if isolated {
             self.scopes.push(Scope::default());
         }
-        let op = &self.module.ops[op];
+        let regions = self.module.ops[op].regions.clone();
+        let function = self.module.ops[op].name == "func.func";
         self.frames.push(Frame {
-            regions: op.regions.clone(),
+            op,
+            regions,
             region: 0,
             blocks: Vec::new(),
             block: 0,
@@ -544,7 +530,7 @@ where
             isolated,
             section,
             is_apart,
-            function: op.name == "func.func",
+            function,
         });
         Ok(())
     }
@@ -558,9 +544,7 @@ where
     /// Lets the next values be others.
     fn alias(&mut self, values: &[ValueId]) -> Result<()> {
         let first = self.define(values.len())?;
-        for (slot, value) in self.scope().values[first..].iter_mut().zip(values) {
-            *slot = Some(*value);
-        }
+        self.scope().define(first, values);
         Ok(())
     }
     fn result_types(&mut self) -> Result<Vec<(Type, u64)>> {
@@ -581,7 +565,8 @@ where
             let at = *cursor;
             let index = cursor.varint("a successor")?;
             let block = usize::try_from(index).ok().and_then(|i| blocks.get(i));
-            block.copied().ok_or_else(|| {
+            // Nothing goes on to the block that a region begins with.
+            block.filter(|_| index > 0).copied().ok_or_else(|| {
                 at.error(format!("block {index} of {} is a successor", blocks.len()))
             })
         };

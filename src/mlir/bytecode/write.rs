@@ -17,6 +17,7 @@ use crate::mlir::bytecode::emit::Emitter;
 use crate::mlir::bytecode::encode::Encoder;
 use crate::mlir::bytecode::ops;
 use crate::mlir::bytecode::own;
+use crate::mlir::bytecode::read::read;
 use crate::mlir::bytecode::upgrade::Wrong;
 use crate::mlir::bytecode::vhlo_ops;
 use crate::mlir::bytecode::vhlo_ops::VhloOp;
@@ -71,7 +72,15 @@ pub fn write(module: &Module, version: Version) -> Result<Vec<u8>> {
         buffers: vec![Emitter::default()],
     };
     writer.program()?;
-    Ok(writer.finish())
+    let file = writer.finish();
+    // An op may have attributes in text that no op of VHLO has.
+    match read(&file) {
+        Ok(_) => Ok(file),
+        Err(error) => {
+            let message = format!("what an artifact of StableHLO {major}.{minor} does not hold");
+            Err(Diagnostic::unsupported(codes::UNKNOWN_WORD, message).note(error.message.clone()))
+        }
+    }
 }
 
 /// The version of the bytecode that readers of a version of StableHLO know.

@@ -219,9 +219,7 @@ impl Printer<'_> {
                 _ => None,
             },
             Step::Shardy(name, kind) => {
-                let Attr::Struct(s) = of(name)? else {
-                    return None;
-                };
+                let s = of(name)?.as_struct("sdy", kind.name())?;
                 self.space();
                 let mut text = String::new();
                 sdy::write_body(s, &mut text);
@@ -292,10 +290,11 @@ impl Printer<'_> {
             }
             Step::Window => self.window(op),
             Step::ExponentMantissa => {
-                let (e, m) = (
-                    of("exponent_bits")?.as_int()?,
-                    of("mantissa_bits")?.as_int()?,
-                );
+                let bits = |name: &str| match of(name)? {
+                    Attr::Integer { value, ty } if *ty == Type::signless(32) => Some(*value),
+                    _ => None,
+                };
+                let (e, m) = (bits("exponent_bits")?, bits("mantissa_bits")?);
                 (e >= 0 && m >= 0).then(|| write!(self.out, " e{e}m{m}").ok())?
             }
             _ => None,
@@ -360,7 +359,7 @@ impl Printer<'_> {
                 let [pred, a, b] = &operands[..] else {
                     return None;
                 };
-                if Some(a) != one.as_ref() || a != b {
+                if Some(a) != one.as_ref() || a != b || matches!(pred, Type::Function(_)) {
                     return self.function_type(&operands, &results);
                 }
                 self.out.push_str(" : ");
@@ -396,13 +395,16 @@ impl Printer<'_> {
                 self.out.push_str(" to ");
                 return self.type_list(&[one?]);
             }
-            Types::Returned if operands.is_empty() => return Some(()),
             Types::Returned => {
                 results.is_empty().then_some(())?;
+                if operands.is_empty() {
+                    return Some(());
+                }
                 self.out.push_str(" : ");
                 return self.type_list(&operands);
             }
             Types::Gives(formats::Given::Nothing) => {
+                results.is_empty().then_some(())?;
                 self.out.push_str(" : ");
                 return self.type_list(&operands);
             }

@@ -84,6 +84,21 @@ pub(in crate::mlir) enum Sdy {
     AllToAll,
 }
 
+impl Sdy {
+    /// The kind of the attribute.
+    pub(in crate::mlir) fn name(self) -> &'static str {
+        match self {
+            Self::Mesh => "mesh",
+            Self::Sharding => "sharding",
+            Self::Shardings => "sharding_per_value",
+            Self::ManualAxes => "manual_axes",
+            Self::AxisList => "axis_ref_list",
+            Self::AxisLists => "list_of_axis_ref_lists",
+            Self::AllToAll => "all_to_all_param_list",
+        }
+    }
+}
+
 /// How types are given, after `:`.
 #[derive(Clone, Copy)]
 pub(in crate::mlir) enum Types {

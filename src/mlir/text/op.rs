@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
     /// The quoted name of an op.
     fn op_name(&mut self, pos: usize) -> Result<Name> {
         let raw = self.scan.raw_string()?;
-        if raw.is_empty() || raw.contains('\\') {
+        if raw.is_empty() || !dialect::is_op_name(raw) {
             return Err(self.scan.error_at(pos, "a string that is no name of an op"));
         }
         Ok(self.current_name(raw))
@@ -274,7 +274,17 @@ impl<'a> Reader<'a> {
     /// A block that is gone on to: `^bb1`.
     pub(super) fn successor(&mut self) -> Result<BlockId> {
         let (label, place) = self.label()?;
-        self.block_of(label, place)
+        let block = self.block_of(label, place)?;
+        let region = self.module.blocks[block].parent;
+        let is_entry = match self.module.regions.get(region) {
+            Some(region) => region.blocks.first() == Some(&block),
+            None => false,
+        };
+        if is_entry {
+            let message = format!("block `^{label}`, which its region begins with, is a successor");
+            return Err(self.scan.error_at(place, message));
+        }
+        Ok(block)
     }
     /// Checks a use's type.
     pub(super) fn check_type(&self, used: Use, ty: &Type) -> Result<()> {

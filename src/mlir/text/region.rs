@@ -63,7 +63,13 @@ impl<'a> Reader<'a> {
     }
     fn blocks(&mut self, region: RegionId, args: Option<&[Argument<'a>]>) -> Result<()> {
         let next = self.scan.peek();
-        if args.is_some() || !matches!(next, b'^' | b'}') {
+        let has_args = args.is_some_and(|args| !args.is_empty());
+        if has_args && next == b'^' {
+            return Err(self
+                .scan
+                .unexpected("an op, as the first block has no label"));
+        }
+        if args.is_some() && next != b'^' || !matches!(next, b'^' | b'}') {
             let block = self.module.new_block(region);
             for arg in args.unwrap_or_default() {
                 self.block_arg(block, arg)?;

@@ -356,7 +356,7 @@ impl Dense {
             Type::Index => true,
             _ => return None,
         };
-        let width = element.element_bytes().filter(|w| *w <= 8)?;
+        let width = element.element_bytes().filter(|w| (1..=8).contains(w))?;
         let count = usize::try_from(self.element_count()).ok()?;
         if count > 1 << 20 {
             return None;
@@ -444,7 +444,9 @@ impl DenseArray {
             value[..chunk.len()].copy_from_slice(chunk);
             i64::from_le_bytes(value)
         };
-        (bytes <= 8).then(|| self.data.chunks_exact(bytes).map(one).collect())
+        (1..=8)
+            .contains(&bytes)
+            .then(|| self.data.chunks_exact(bytes).map(one).collect())
     }
     /// The booleans, when they are.
     pub fn bools(&self) -> Option<Vec<bool>> {

@@ -24,6 +24,11 @@ pub(super) fn downgrade(op: &str, row: &VhloOp, attrs: &AttrMap) -> Result<AttrM
         if explode(op, name, attr, &mut found)? {
             continue;
         }
+        if is_part(op, name) {
+            return Err(format!(
+                "attribute `{name}` is, in VHLO, a part of another one"
+            ));
+        }
         let spelled = respell(attr, upgrade::spelling(op, name)).map_err(|what| {
             format!(
                 "attribute `{name}` is {} where {what} should be",
@@ -59,6 +64,20 @@ pub(super) fn downgrade(op: &str, row: &VhloOp, attrs: &AttrMap) -> Result<AttrM
         }
     }
     Ok(found)
+}
+
+/// Whether VHLO has an attribute of that name where StableHLO has a structured one.
+fn is_part(op: &str, name: &str) -> bool {
+    let of_structure = || {
+        let fields = upgrade::exploded(op).and_then(|(_, kind)| integer_fields(kind));
+        fields.is_some_and(|fields| fields.contains(&name))
+    };
+    let of_channel = || {
+        let typed = upgrade::channel(op);
+        typed.is_some() && name == "channel_id" || typed == Some(true) && name == "channel_type"
+    };
+    let of_algorithm = || op == "stablehlo.dot_general" && upgrade::is_part_of_algorithm(name);
+    of_structure() || of_channel() || of_algorithm()
 }
 
 /// Puts the parts of a structured attribute among the others; says whether it is one.
@@ -117,16 +136,30 @@ fn respell(attr: &Attr, spelling: Spelling) -> Result<Attr, &'static str> {
     };
     Ok(match spelling {
         Spelling::Same => attr.clone(),
-        Spelling::Ints => tensor(&attr.ints().ok_or("a list of integers")?),
-        Spelling::Bools => bools(&attr.ints().ok_or("a list of booleans")?),
+        Spelling::Ints => tensor(&list_of(attr, &Type::I64).ok_or("a list of 64-bit integers")?),
+        Spelling::Bools => bools(&list_of(attr, &Type::I1).ok_or("a list of booleans")?),
         Spelling::Symbol => name(attr).ok_or("the name of a function")?,
         Spelling::Symbols => {
             let symbols = attr.as_array();
             let names = symbols.and_then(|symbols| symbols.iter().map(name).collect());
             Attr::array(names.ok_or("names of functions")?)
         }
-        Spelling::Unit => Attr::Bool(matches!(attr, Attr::Unit | Attr::Bool(true))),
+        Spelling::Unit => match attr {
+            Attr::Unit => Attr::Bool(true),
+            Attr::Bool(_) => attr.clone(),
+            _ => return Err("a unit"),
+        },
     })
+}
+
+/// The numbers of a list whose elements are of that type.
+fn list_of(attr: &Attr, element: &Type) -> Option<Vec<i64>> {
+    let found = match attr {
+        Attr::DenseArray(array) => &array.element,
+        Attr::Dense(dense) => dense.ty.element(),
+        _ => return None,
+    };
+    (found == element).then(|| attr.ints())?
 }
 
 /// Integers as a dense tensor of one dimension.
@@ -201,11 +234,7 @@ fn default_of(op: &str, name: &str, attrs: &AttrMap) -> Option<Attr> {
             | "scatter_indices_batching_dims",
         ) if op != "stablehlo.collective_permute" => tensor(&[]),
         (_, "result_accuracy") => stablehlo::accuracy(0, 0, 0, "DEFAULT"),
-        ("stablehlo.dot_general", part)
-            if upgrade::ALGORITHM_FLAG == part
-                || upgrade::ALGORITHM_TYPES.contains(&part)
-                || upgrade::ALGORITHM_COUNTS.contains(&part) =>
-        {
+        ("stablehlo.dot_general", part) if upgrade::is_part_of_algorithm(part) => {
             Attr::Type(Type::None)
         }
         (_, "precision_config") => {

@@ -272,6 +272,26 @@ fn what_does_not_read_back_is_not_written() {
 }
 
 #[test]
+fn the_name_of_a_part_in_vhlo_is_no_name_of_an_attribute() {
+    let text = "func.func @f(%a: tensor<4xi32>) -> tensor<4xi32> {\n\
+        %0 = \"stablehlo.all_gather\"(%a) {all_gather_dim = 0, channel_id = 3, \
+        replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<4xi32>) -> tensor<4xi32>\n\
+        return %0 : tensor<4xi32>\n}";
+    let error = write(&text::read(text).unwrap(), (1, 17)).unwrap_err();
+    assert!(error.message.contains("`channel_id`"), "{error}");
+}
+
+#[test]
+fn lists_have_one_form_whether_an_op_declares_them_or_not() {
+    let text = "func.func @f(%a: tensor<4xi32>) -> tensor<4xi32> {\n\
+        %0 = \"stablehlo.negate\"(%a) {strides = dense<[1, 2]> : tensor<2xi64>} : \
+        (tensor<4xi32>) -> tensor<4xi32>\nreturn %0 : tensor<4xi32>\n}";
+    let module = text::read(text).unwrap();
+    let again = read(&write(&module, (1, 17)).unwrap()).unwrap();
+    assert_eq!(print(&again), print(&module));
+}
+
+#[test]
 fn what_a_form_of_an_op_needs_is_named() {
     let call = |attrs: &str, ty: &str| {
         format!("stablehlo.custom_call @f(%a) {{{attrs}}} : ({ty}) -> tensor<f32>")

@@ -112,6 +112,11 @@ pub(super) const ALGORITHM_COUNTS: [&str; 3] = [
 /// The part of a dot's algorithm that is a boolean.
 pub(super) const ALGORITHM_FLAG: &str = "allow_imprecise_accumulation";
 
+/// Whether VHLO has that attribute where StableHLO has a dot's algorithm.
+pub(super) fn is_part_of_algorithm(name: &str) -> bool {
+    ALGORITHM_FLAG == name || ALGORITHM_TYPES.contains(&name) || ALGORITHM_COUNTS.contains(&name)
+}
+
 /// Gives the attributes of an op of VHLO their names and forms in StableHLO; `op` is the name that
 /// StableHLO has for it.
 pub(super) fn upgrade(op: &str, attrs: AttrMap) -> Result<AttrMap, Wrong> {
@@ -158,7 +163,7 @@ pub(super) fn upgrade(op: &str, attrs: AttrMap) -> Result<AttrMap, Wrong> {
             None => _ = attrs.remove(&name),
         }
     }
-    dialect::drop_defaults(op, &mut attrs);
+    dialect::canonicalize(op, &mut attrs);
     Ok(attrs)
 }
 

@@ -97,7 +97,7 @@ fn write_attrs(items: &[Attr], out: &mut String) {
 }
 
 /// Whether a name may stand without quotes.
-fn is_bare(name: &str) -> bool {
+pub(super) fn is_bare(name: &str) -> bool {
     let first = name.as_bytes().first();
     let starts = first.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
     let inside = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');

@@ -199,7 +199,11 @@ impl Printer<'_> {
                 None => Some(()),
                 Some(Attr::Opaque(text)) => {
                     let flags = text.strip_prefix("#arith.")?.strip_prefix(kind)?;
-                    write!(self.out, " {kind}{flags}").ok()
+                    let words = flags.strip_prefix('<')?.strip_suffix('>')?;
+                    words
+                        .split(formats::flag_separator(kind))
+                        .all(attr::is_bare)
+                        .then(|| write!(self.out, " {kind}{flags}").ok())?
                 }
                 Some(_) => None,
             },

@@ -230,8 +230,7 @@ impl<'a> Reader<'a> {
             flags.push(self.case()?);
         }
         self.scan.expect(">")?;
-        // As MLIR prints them in the generic form.
-        let flags = flags.join(if kind == "fastmath" { "," } else { ", " });
+        let flags = flags.join(formats::flag_separator(kind));
         draft.set(name, Attr::Opaque(format!("#arith.{kind}<{flags}>").into()));
         Ok(())
     }

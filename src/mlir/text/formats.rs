@@ -195,6 +195,11 @@ pub(in crate::mlir) fn form(dialect: &str, op: &str) -> Option<&'static [Step]> 
     }
 }
 
+/// What stands between the flags of `arith` where MLIR prints them in the generic form.
+pub(in crate::mlir) fn flag_separator(kind: &str) -> &'static str {
+    if kind == "fastmath" { "," } else { ", " }
+}
+
 /// The type of the real part of a tensor of complex numbers.
 pub(in crate::mlir) fn real_of(ty: &Type) -> Option<Type> {
     let Type::Tensor(tensor) = ty else {

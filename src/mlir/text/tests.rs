@@ -301,7 +301,9 @@ fn a_splat_is_not_expanded() {
 fn integers_of_no_bits_read_back() {
     for text in ["dense<0> : tensor<1xi0>", "dense<> : tensor<0xi0>"] {
         assert_eq!(crate::mlir::print::attr(&attr_of(text)), text);
+        assert_eq!(attr_of(text).ints(), None);
     }
+    assert_eq!(attr_of("array<i0>").ints(), None);
 }
 
 #[test]
@@ -517,6 +519,8 @@ fn the_pretty_form_says_it_all_or_is_generic() {
         "%0 = \"stablehlo.reduce_precision\"(%a) {exponent_bits = 8 : i64, mantissa_bits = 0 : i64} \
          : (tensor<f32>) -> tensor<f32>",
         "%0 = \"func.return\"() : () -> tensor<f32>",
+        // Flags are words.
+        "%0 = \"arith.negf\"(%a) <{fastmath = #arith.fastmath<{v = 7 : i32}>}> : (tensor<f32>) -> tensor<f32>",
         // The type of a predicate would be taken for that of the whole op.
         "%0 = \"stablehlo.select\"(%b, %a, %a) : ((i1) -> i1, tensor<f32>, tensor<f32>) -> tensor<f32>",
         "%0 = \"sdy.sharding_constraint\"(%a) {sharding = #sdy.mesh<[\"x\"=2]>} : \

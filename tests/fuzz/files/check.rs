@@ -248,7 +248,7 @@ fn in_vhlo(text: &str) -> String {
     let text = text.replace(", type = 1>", ", type = 0>");
     let text = text.replace("\"func.return\"", "\"stablehlo.return\"");
     let text = text.replace("operand_layouts = [], ", "");
-    let text = text.replace("result_layouts = [], ", "");
+    let text = text.replace(", result_layouts = []", "");
     let text = text.replace(['@', '"'], "");
     let mut parts = text.split("array<i");
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -201,7 +201,7 @@ impl Exporter<'_> {
                     ids.push(int(index::linear_index(&sizes, &from)));
                 });
                 let width = usize::try_from(width).map_err(|_| broken())?;
-                Ok(ids.chunks(width).map(<[i64]>::to_vec).collect())
+                Ok(ids.chunks(width.max(1)).map(<[i64]>::to_vec).collect())
             }
         }
     }

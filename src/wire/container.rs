@@ -50,10 +50,12 @@ pub enum Codec {
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// What bundles shrink to is no less than this part of them; it bounds what a file can grow to.
-const MAX_RATIO: u64 = 2000;
 /// Largest bundle: what a proto can be.
 const MAX_BYTES: u64 = 1 << 31;
+/// What any file may grow to.
+const FREE_BYTES: u64 = 1 << 28;
+/// How much larger a file may grow beyond that.
+const MAX_RATIO: u64 = 2000;
 
 /// The parts of a pickle that protocols 4 and 5 write; see `pickletools`.
 mod opcode {
@@ -146,7 +148,7 @@ fn codec(bytes: &[u8]) -> Option<Codec> {
 fn open_entry(codec: Codec, bytes: &[u8]) -> Result<(Container, Vec<u8>)> {
     let most = (bytes.len() as u64)
         .saturating_mul(MAX_RATIO)
-        .min(MAX_BYTES);
+        .clamp(FREE_BYTES, MAX_BYTES);
     let mut whole = Vec::new();
     let read = match codec {
         Codec::Zlib => ZlibDecoder::new(bytes)
@@ -166,14 +168,15 @@ fn open_entry(codec: Codec, bytes: &[u8]) -> Result<(Container, Vec<u8>)> {
             "the compressed entry grows beyond what a bundle can be",
         ));
     }
-    let Some((seconds, bundle)) = whole.split_first_chunk::<4>() else {
+    let Some(&seconds) = whole.first_chunk::<4>() else {
         return Err(bad("the compressed entry is too short to hold a bundle"));
     };
+    whole.drain(..seconds.len());
     let container = Container::CacheEntry {
         compression: codec,
-        seconds: *seconds,
+        seconds,
     };
-    Ok((container, bundle.to_vec()))
+    Ok((container, whole))
 }
 
 fn open_payload(bytes: &[u8]) -> Result<Option<(Container, Vec<u8>)>> {
@@ -332,5 +335,43 @@ mod tests {
         };
         assert_eq!((container, inside.as_slice()), (wanted, &b"rue"[..]));
         assert!(open(b"\x0a\x05hello").is_none() && open(b"").is_none());
+    }
+
+    /// What grows out of all proportion is refused before it has grown: memory is bounded.
+    #[test]
+    fn small_entries_do_not_grow_large() {
+        let block = |kind: u32, size: u32| (size << 3 | kind << 1).to_le_bytes()[..3].to_vec();
+        let frame = |window: u8| [ZSTD_MAGIC.as_slice(), &[0, window]].concat();
+        let refused = |entry: Vec<u8>| {
+            let message = open(&entry).unwrap().unwrap_err().message;
+            assert!(message.contains("entry is damaged"), "{message}");
+        };
+        // Runs of 128 KiB in a window of 32 GiB: a reader keeps as much as the window.
+        let run = [block(1, 1 << 17), vec![0]].concat();
+        refused([frame(25 << 3), run.repeat(20_000)].concat());
+        // One block of copies of 131074 bytes, two bytes each; a block holds no more than 128 KiB.
+        let count: u16 = 8000;
+        let literals = [0x09, b'x'];
+        let tables = [(count >> 8) as u8 + 128, count as u8, 0x54, 0, 0, 52];
+        let copies = [vec![0xff; 2 * usize::from(count)], vec![1]].concat();
+        let body = [literals.as_slice(), &tables, &copies].concat();
+        let first = [block(0, 8), b"abcdefgh".to_vec()].concat();
+        let second = [block(2, body.len() as u32), body].concat();
+        refused([frame(10 << 3), first, second].concat());
+    }
+
+    /// A constant may be all zeros, which shrink to next to nothing.
+    #[test]
+    fn zeros_come_back() {
+        let zeros = vec![0; 32 << 20];
+        for compression in [Codec::Zlib, Codec::Zstd] {
+            let container = Container::CacheEntry {
+                compression,
+                seconds: [0; 4],
+            };
+            let entry = container.around(&zeros).unwrap();
+            assert!(entry.len() < zeros.len() / 1000);
+            assert!(open(&entry).unwrap().unwrap().1 == zeros);
+        }
     }
 }

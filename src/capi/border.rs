@@ -76,6 +76,12 @@ pub(super) unsafe fn list<'a, T>(
     if pointer.is_null() {
         return Err(misuse(format!("`{what}` is null, wanted {count} entries")));
     }
+    let bytes = count.checked_mul(size_of::<T>());
+    if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        return Err(misuse(format!(
+            "`{what}` has {count} entries, more than memory can hold"
+        )));
+    }
     // SAFETY: the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }

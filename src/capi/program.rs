@@ -129,8 +129,10 @@ unsafe fn run(program: &Program, call: &Call) -> Result<(), Failure> {
     count("arguments", call.argument_count, &interface.arguments)?;
     count("results", call.result_count, &interface.results)?;
     // SAFETY: the caller's promise.
-    let arguments = unsafe { arguments(call, interface)? };
+    unsafe { check_apart(call, interface)? };
     // SAFETY: the caller's promise.
+    let arguments = unsafe { arguments(call, interface)? };
+    // SAFETY: the caller's promise, and they lie apart.
     let mut results = unsafe { Results::of(call, interface)? };
     let sizes = program
         .session
@@ -145,6 +147,53 @@ unsafe fn run(program: &Program, call: &Call) -> Result<(), Failure> {
         for (d, &size) in sizes.iter().enumerate().filter(|_| !to.is_null()) {
             // SAFETY: the caller has room for as many sizes as the result has dimensions.
             unsafe { to.add(d).write(size as i64) };
+        }
+    }
+    Ok(())
+}
+
+/// Refuses results that lie where an argument or another result is.
+///
+/// # Safety
+/// The call's pointers are as the header says.
+unsafe fn check_apart(call: &Call, interface: &Interface) -> Result<(), Failure> {
+    let (n, m) = (call.argument_count, call.result_count);
+    // SAFETY: the caller's promise.
+    let arguments = unsafe { list("arguments", call.arguments, n)? };
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { list("argument_bytes", call.argument_bytes, n)? };
+    // SAFETY: the caller's promise.
+    let results = unsafe { list("results", call.results.cast_const(), m)? };
+    let arguments = arguments.iter().zip(bytes).enumerate();
+    let arguments = arguments.map(|(i, (data, &bytes))| (data.addr(), bytes, false, i));
+    let sizes = interface.results.iter().cycle();
+    let results = results.iter().zip(sizes).enumerate();
+    let results = results.map(|(i, (data, leaf))| match data.is_null() {
+        true => (0, 0, true, i),
+        false => (data.addr(), leaf.whole().byte_size(), true, i),
+    });
+    let places = arguments.chain(results).filter(|place| place.1 > 0);
+    let mut places: Vec<(usize, usize, bool, usize)> = places.collect();
+    places.sort_unstable();
+    // Where what came before ends, and what that is: of all arrays, and of results alone.
+    let (mut all, mut written) = ((0, true, 0), (0, true, 0));
+    for (start, bytes, is_result, number) in places {
+        let before = match is_result {
+            true => all,
+            false => written,
+        };
+        if before.0 > start {
+            let name = |(is_result, number)| match is_result {
+                true => format!("results[{number}]"),
+                false => format!("arguments[{number}]"),
+            };
+            let [one, other] = [(is_result, number), (before.1, before.2)].map(name);
+            return Err(misuse(format!("`{one}` and `{other}` overlap")));
+        }
+        let own = (start.saturating_add(bytes), is_result, number);
+        all = all.max(own);
+        if is_result {
+            written = written.max(own);
         }
     }
     Ok(())
@@ -235,7 +284,8 @@ impl Results<'_> {
                 }
             };
             // SAFETY: there is that much room, which the caller lends or the library just made.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), room) };
+            let bytes =
+                unsafe { std::slice::from_raw_parts_mut(data.cast::<u8>(), room.min(wanted)) };
             out.bytes.push(bytes);
         }
         Ok(out)

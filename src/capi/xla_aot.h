@@ -12,12 +12,15 @@
  * Rules that hold for all of it:
  *
  * - A function that can fail gives an error, or NULL when all went well. Whoever gets an error frees
- *   it. A function that failed has changed none of its outputs.
+ *   it. A function that failed has changed none of its outputs, but for the memory of results of a
+ *   run that failed, which may hold anything.
  * - Handles may be used by several threads at a time, but options while they are being filled and
  *   whatever is being freed. There is no state of threads and none of the process: an error belongs
  *   to who got it.
  * - Pointers that functions give belong to the handle they were asked of and are good until that is
  *   freed. Freeing NULL does nothing. Handles may be freed in any order.
+ * - A child of `fork` may use and free what it has of its parent's, if no other thread of the parent
+ *   was in the library then; programs on a CPU run there on the calling thread alone.
  * - Strings are UTF-8 and end with a zero byte.
  * - A structure that a caller fills begins with `struct_size`, which the caller sets to its size. A
  *   library newer than its caller reads and writes no more than that.
@@ -119,7 +122,7 @@ const char *xla_aot_bundle_describe(const xla_aot_bundle *bundle);
 /* Devices that run it together: replicas times partitions. */
 size_t xla_aot_bundle_devices(const xla_aot_bundle *bundle);
 
-/* Element types, by the numbers of `xla.PrimitiveType`. */
+/* Element types, by the numbers of `xla.PrimitiveType`. A pred is a byte, 0 or 1 and nothing else. */
 enum {
   XLA_AOT_PRED = 1,
   XLA_AOT_S8 = 2,
@@ -263,8 +266,9 @@ typedef struct xla_aot_call {
   const size_t *argument_bytes;
   /* For each argument its sizes, or NULL when they are those of `dims`. NULL when all are. */
   const int64_t *const *argument_dims;
-  /* Where the results go, which overlap nothing else, and how much room there is. Where NULL stands
-   * the library puts memory of its own, which `xla_aot_memory_free` frees; room is not asked then. */
+  /* Where the results go, and how much room there is. A result that overlaps another or an argument
+   * is refused. Where NULL stands the library puts memory of its own, which `xla_aot_memory_free`
+   * frees; room is not asked then. */
   size_t result_count;
   void **results;
   const size_t *result_bytes;

@@ -1,8 +1,11 @@
 /* Holds the library to what its header says: checks FOLDER, which has bundles of the programs here. */
+#define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <xla_aot.h>
 #include <xla_aot_ffi.h>
@@ -54,6 +57,7 @@ static void bundles_are_read_from_files_and_memory(void) {
   bad(xla_aot_bundle_read("nonsense", 8, &bundle), XLA_AOT_KIND_BUNDLE, 7001, "");
   bad(xla_aot_bundle_read(NULL, 0, &bundle), XLA_AOT_KIND_BUNDLE, 7001, "");
   misused(xla_aot_bundle_read(NULL, 8, &bundle), "`bytes` is null");
+  misused(xla_aot_bundle_read("x", SIZE_MAX, &bundle), "more than memory can hold");
   misused(xla_aot_bundle_open(NULL, &bundle), "`path` is null");
   misused(xla_aot_bundle_open("x", NULL), "`bundle` is null");
   CHECK(bundle == (xla_aot_bundle *)1);
@@ -208,6 +212,83 @@ static void memory_of_any_alignment_will_do(void) {
   xla_aot_program_free(program);
 }
 
+static void results_lie_apart(void) {
+  xla_aot_bundle *bundle = open_bundle("axpy.xla");
+  xla_aot_program *program = NULL;
+  good(xla_aot_program_load(bundle, NULL, &program));
+  xla_aot_bundle_free(bundle);
+  float a = 2, memory[12] = {1, 2, 3, 4, 10, 20, 30, 40};
+  const void *arguments[3] = {&a, memory, memory + 4};
+  size_t bytes[3] = {sizeof a, 16, 16}, room[1] = {16};
+  void *results[1] = {memory + 3};
+  xla_aot_call call = {sizeof call, 3, arguments, bytes, NULL, 1, results, room, NULL};
+  misused(xla_aot_program_run(program, &call), "`results[0]` and `arguments[1]` overlap");
+  results[0] = memory + 4;
+  misused(xla_aot_program_run(program, &call), "`results[0]` and `arguments[2]` overlap");
+  CHECK(memory[0] == 1 && memory[4] == 10 && memory[8] == 0);
+  /* What is beyond the result may be anybody's, and arguments may be one array. */
+  results[0] = memory + 8;
+  room[0] = SIZE_MAX;
+  good(xla_aot_program_run(program, &call));
+  CHECK(memory[8] == 12 && memory[11] == 48);
+  arguments[2] = arguments[1];
+  good(xla_aot_program_run(program, &call));
+  CHECK(memory[8] == 3 && memory[11] == 12);
+  bytes[1] = SIZE_MAX;
+  misused(xla_aot_program_run(program, &call), "`results[0]` and `arguments[1]` overlap");
+  arguments[1] = memory + 11;
+  results[0] = memory + 4;
+  misused(xla_aot_program_run(program, &call), "`arguments[1]` has");
+  bytes[1] = 16;
+  results[0] = memory + 8;
+  misused(xla_aot_program_run(program, &call), "`arguments[1]` and `results[0]` overlap");
+  xla_aot_program_free(program);
+
+  bundle = open_bundle("two.xla");
+  good(xla_aot_program_load(bundle, NULL, &program));
+  xla_aot_bundle_free(bundle);
+  const void *both[2] = {memory, memory};
+  const size_t sizes[2] = {8, 8};
+  void *same[2] = {memory + 4, memory + 5};
+  xla_aot_call two = {sizeof two, 2, both, sizes, NULL, 2, same, sizes, NULL};
+  misused(xla_aot_program_run(program, &two), "`results[1]` and `results[0]` overlap");
+  xla_aot_program_free(program);
+}
+
+static void a_child_process_runs_what_its_parent_loaded(void) {
+  enum { N = 65536 };
+  xla_aot_bundle *bundle = open_bundle("large.xla");
+  xla_aot_options *options = xla_aot_options_new();
+  xla_aot_program *program = NULL;
+  good(xla_aot_options_set_threads(options, 3));
+  good(xla_aot_program_load(bundle, options, &program));
+  xla_aot_options_free(options);
+  float *x = xla_aot_memory_new(N * sizeof *x);
+  x[N - 1] = 3;
+  const void *arguments[2] = {x, x};
+  const size_t bytes[2] = {N * sizeof *x, N * sizeof *x};
+  for (int round = 0; round < 2; ++round) {
+    const pid_t child = round == 0 ? fork() : 0;
+    CHECK(child >= 0);
+    if (child > 0) {
+      int status = -1;
+      CHECK(waitpid(child, &status, 0) == child && status == 0);
+      continue;
+    }
+    if (round == 0) alarm(60);
+    void *results[2] = {NULL, NULL};
+    xla_aot_call call = {sizeof call, 2, arguments, bytes, NULL, 2, results, NULL, NULL};
+    good(xla_aot_program_run(program, &call));
+    CHECK(((float *)results[0])[N - 1] == 6 && ((float *)results[1])[N - 1] == 9);
+    xla_aot_memory_free(results[0]);
+    xla_aot_memory_free(results[1]);
+    xla_aot_program_free(program);
+    xla_aot_bundle_free(bundle);
+    if (round == 0) _exit(0);
+  }
+  xla_aot_memory_free(x);
+}
+
 static void several_devices_take_turns(void) {
   xla_aot_bundle *bundle = open_bundle("two.xla");
   xla_aot_program *program;
@@ -338,6 +419,8 @@ int main(int count, char **words) {
   bundles_describe_themselves();
   arrays_are_packed_laid_out_and_sized();
   memory_of_any_alignment_will_do();
+  results_lie_apart();
+  a_child_process_runs_what_its_parent_loaded();
   several_devices_take_turns();
   programs_call_functions_of_the_caller();
   options_choose_device_and_threads();

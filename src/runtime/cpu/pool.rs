@@ -61,6 +61,8 @@ struct Shared {
 pub struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    /// The process that has the workers: a child of it has none, and does all work on its own thread.
+    process: u32,
     /// Held while a job runs.
     busy: Mutex<()>,
 }
@@ -84,6 +86,7 @@ impl Pool {
         let mut pool = Self {
             shared,
             workers: Vec::new(),
+            process: std::process::id(),
             busy: Mutex::new(()),
         };
         for i in 1..threads.clamp(1, MAX_THREADS) {
@@ -167,6 +170,11 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Nobody is there to be waited for, nor a thread that could be let go.
+            self.workers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.shared.stop.store(true, Ordering::SeqCst);
         {
             let _bell = self.shared.bell.lock().unwrap_or_else(|e| e.into_inner());

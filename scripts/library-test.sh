@@ -18,7 +18,7 @@ mkdir -p "$work/bundles"
 
 scripts/install.sh --prefix "$prefix" --profile dev --features cpu,simulator
 
-for program in axpy call large tuple two; do
+for program in axpy call large tuple two types; do
   "$xla_aot" -q compile "tests/library/$program.hlo" -o "$work/bundles/$program.xla"
 done
 "$xla_aot" -q compile tests/exports/affine.jax -o "$work/bundles/affine.xla"

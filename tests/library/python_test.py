@@ -1,10 +1,12 @@
 """Holds the Python package to what it says: python_test.py FOLDER, which has bundles of the programs
 here. JAX's part runs where JAX is installed."""
 
+import copy
 import ctypes
 import importlib.util
 import os
 import pathlib
+import pickle
 import re
 import sys
 import tempfile
@@ -126,6 +128,82 @@ class Programs(unittest.TestCase):
             program(s4, bf16, np.zeros(5, np.float32))
         self.assertEqual(program(s4, bf16, np.zeros(0, np.float32))[1][1].shape, (0,))
 
+    def test_numbers_that_a_type_does_not_have(self):
+        program = load("types")
+        good = {
+            "p": [True, False], "s": [1, -2], "u": [2**64 - 1, 0], "n": [0.5, 1], "d": [0.1, 2**70]
+        }
+        if not HAS_NARROW:
+            good["n"] = np.uint8([0x38, 0x3C])
+        results = program(**good)
+        np.testing.assert_array_equal(results[1], [1, -2])
+        np.testing.assert_array_equal(results[2], np.uint64([2**64 - 1, 0]))
+        np.testing.assert_array_equal(results[3].view(np.uint8), [0x38, 0x3C])
+        np.testing.assert_array_equal(results[4], [0.1, 2.0**70])
+        np.testing.assert_array_equal(program(**{**good, "p": [1, 0]})[0], [True, False])
+        for name, wrong in [
+            ("p", [2, 0]), ("p", [0.5, 0]), ("s", [1.5, 2]), ("s", [2**31, 0]), ("s", [np.nan, 0]),
+            ("s", ["1", "2"]), ("u", [-1, 0]), ("u", [2**64, 0]), ("d", [1j, 0]), ("d", ["1", "2"]),
+            ("d", [10**400, 0]), ("d", [[1], 2]),
+        ]:
+            with self.assertRaisesRegex(xla_aot.InputError, f"`{name}` has numbers that do not fit"):
+                program(**{**good, name: wrong})
+
+    def test_bits_of_types_that_numpy_lacks(self):
+        types = load("types")
+        bits = np.uint8([0x38, 0x3C])
+        others = [True, True], [0, 0], [0, 0]
+        result = types(*others, bits, [0.0, 0.0])[3]
+        np.testing.assert_array_equal(result.view(np.uint8), bits)
+        program, rows = load("tuple"), np.zeros(0, np.float32)
+        s4, bf16 = np.int8([-8, 2, 7]), np.full((2, 3), 0x3F80, np.uint16)
+        first, (second, _) = program(s4, bf16, rows)
+        np.testing.assert_array_equal(first.astype(np.int32), s4)
+        np.testing.assert_array_equal(second.view(np.uint16), bf16)
+        # Bytes in the other order are not the bits.
+        with self.assertRaisesRegex(xla_aot.InputError, "elements of type [<>]u2, wanted"):
+            program(s4, bf16.astype(bf16.dtype.newbyteorder()), rows)
+        for wrong in np.int8([8, 0, 0]), np.int8([0, -9, 0]), np.uint8([255, 0, 0]):
+            with self.assertRaisesRegex(xla_aot.InputError, "numbers that s4 does not have"):
+                program(wrong, bf16, rows)
+
+    def test_arrays_that_lie_strangely(self):
+        program = load("types")
+        plain = np.float64([1.5, -2])
+        odd = np.frombuffer(b"x" + plain.tobytes(), np.uint8)[1:].view(np.float64)
+        turned = np.float64([-2, 1.5])[::-1]
+        fixed = plain.copy()
+        fixed.flags.writeable = False
+        for d in odd, turned, fixed, np.stack([plain, plain], 1)[:, 0]:
+            result = program([True, True], [0, 0], [0, 0], [0.0, 0.0] if HAS_NARROW else np.zeros(2, np.uint8), d)
+            np.testing.assert_array_equal(result[4], plain)
+        with self.assertRaisesRegex(xla_aot.InputError, ">f4"):
+            load("axpy")(2.0, np.zeros(4, ">f4"), np.zeros(4, np.float32))
+
+    def test_there_is_one_of_each(self):
+        program = load("axpy")
+        x = np.ones(4, np.float32)
+        for one in (program, program.bundle, xla_aot.aligned(x).base):
+            while isinstance(one, np.ndarray):
+                one = one.base
+            self.assertIs(copy.copy(one), one)
+            self.assertIs(copy.deepcopy(one), one)
+            with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                pickle.dumps(one)
+        result = pickle.loads(pickle.dumps(program(1.0, x, x)))
+        np.testing.assert_array_equal(result, 2 * x)
+        with self.assertRaises(xla_aot.InputError) as caught:
+            program(1.0, x[:3], x)
+        again = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((again.code, str(again)), ("XA8001", str(caught.exception)))
+
+    def test_odd_options(self):
+        for options in {"device": "cpu\0"}, {"threads": 0}, {"threads": 2**64 + 1}, {"calls": {"a\0": 1}}:
+            with self.assertRaises(xla_aot.UsageError):
+                load("axpy", **options)
+        with self.assertRaises(TypeError):
+            load("axpy", threads=1.5)
+
     def test_trees_of_an_export(self):
         program = load("affine")
         w = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -227,6 +305,21 @@ class Jax(unittest.TestCase):
         self.assertEqual((first.dtype, second.dtype), (jnp.int4, jnp.bfloat16))
         np.testing.assert_array_equal(second.astype(jnp.float32), np.ones((2, 3)))
 
+    def test_types_of_64_bits(self):
+        import jax
+        import jax.numpy as jnp
+
+        self.assertFalse(jax.config.jax_enable_x64)
+        n = jnp.array([0.5, 1], jnp.float8_e5m2)
+        p, s, u = jnp.array([True, False]), jnp.array([1, -2]), np.uint64([2**64 - 1, 7])
+        d = np.float64([0.1, 1e300])
+        for call in load("types"), xla_aot.as_jax(FOLDER / "types.xla"):
+            results = call(p, s, u, n, d)
+            for result, wanted in zip(results, (p, s, u, n, d)):
+                self.assertIsInstance(result, jax.Array)
+                self.assertEqual(result.dtype, wanted.dtype)
+                self.assertEqual(np.asarray(result).tobytes(), np.asarray(wanted).tobytes())
+
     def test_the_stock_runtime(self):
         import jax
         import jax.numpy as jnp
@@ -238,8 +331,11 @@ class Jax(unittest.TestCase):
         affine = xla_aot.as_jax(FOLDER / "affine.xla")
         w, b, x = jnp.ones((3, 2)), jnp.ones(2), jnp.ones((4, 3))
         np.testing.assert_array_equal(affine({"w": w, "b": b}, x, scale=2.0), np.full((4, 2), 8))
-        with self.assertRaises(xla_aot.InputError):
-            call(2.0, jnp.arange(3.0), jnp.arange(3.0))
+        for wrong in jnp.arange(3.0), np.arange(4.0), None, ["1"] * 4:
+            with self.assertRaises(xla_aot.InputError):
+                call(2.0, wrong, jnp.arange(4.0))
+        with self.assertRaisesRegex(xla_aot.UsageError, "traced"):
+            jax.jit(lambda x: call(2.0, x, x))(jnp.arange(4.0))
         with self.assertRaises(xla_aot.BundleError):
             xla_aot.as_jax(FOLDER / "call.xla")
         # A function made for this loader is one for XLA.

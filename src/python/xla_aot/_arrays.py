@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +52,16 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return np.dtype({"bf16": "uint16", "s4": "int8", "s2": "int8", "s1": "int8"}.get(name, "uint8"))
 
 
+def narrow_range(name: str) -> tuple[int, int] | None:
+    """The least and the largest integer that stands for an element of a type that NumPy lacks, if
+    it does not fill a byte: a value, or the bits of a float."""
+    found = re.match(r"([suf])([1-7])(?!\d)", name)
+    if not found:
+        return None
+    span = 1 << int(found.group(2))
+    return (-span // 2, span // 2 - 1) if found.group(1) == "s" else (0, span - 1)
+
+
 def is_jax(value: Any) -> bool:
     """Whether it is an array of JAX's, without importing JAX."""
     return type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
@@ -58,28 +70,68 @@ def is_jax(value: Any) -> bool:
 def to_numpy(value: Any, wanted: Array) -> NDArray[Any]:
     """An array over the same memory where that is possible."""
     if isinstance(value, (bool, int, float, complex, list, tuple)):
-        return np.asarray(value, wanted.dtype)
+        return of_numbers(value, wanted)
     known = isinstance(value, np.ndarray) or hasattr(value, "__array__")
     if not known and hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
     return np.asarray(value)
 
 
-def to_program(value: Any, wanted: Array) -> tuple[NDArray[Any], tuple[int, ...]]:
-    """The bytes of an argument as the program wants them, and its sizes. What lies so is not copied."""
+def of_numbers(value: Any, wanted: Array) -> NDArray[Any]:
+    """Numbers, and lists of them, as an array of the program's type. Floats are rounded to it."""
+    is_float = wanted.type.startswith(("f", "bf", "c"))
+    if is_float and wanted.dtype.kind in "iu":
+        raise InputError(
+            f"`{wanted.name}` has numbers, wanted {wanted.type}, which NumPy lacks",
+            code="XA8001",
+            help=f"install ml_dtypes, or give its bits as an array of {wanted.dtype}",
+        )
+    try:
+        given = np.asarray(value).dtype
+        if given.kind in "SU":
+            raise TypeError("text is no number")
+        if given.kind == "c" and wanted.dtype.kind != "c":
+            raise TypeError("a complex number is not a real one")
+        array = np.asarray(value, wanted.dtype)
+        if not is_float:
+            exact = array if array.dtype.kind in "biu" else array.astype(np.int64)
+            if (exact.astype(object) != np.asarray(value, object)).any():
+                raise ValueError(f"not all are numbers of {wanted.type}")
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"`{wanted.name}` has numbers that do not fit: {error}"
+        raise InputError(message, code="XA8001") from error
+    return array
+
+
+def checked(value: Any, wanted: Array) -> NDArray[Any]:
+    """An argument as an array of the program's type, over the same memory where that is possible."""
     array = to_numpy(value, wanted)
-    if array.dtype != wanted.dtype:
-        bits = array.dtype.kind in "iu" and array.dtype.itemsize == wanted.dtype.itemsize
-        if not (bits and wanted.dtype.kind == "V"):
+    given = array.dtype
+    if given != wanted.dtype:
+        is_wide_enough = given.kind in "iu" and given.isnative and given.itemsize == wanted.dtype.itemsize
+        if not (is_wide_enough and wanted.type in _NARROW):
             raise InputError(
-                f"`{wanted.name}` has elements of type {array.dtype}, wanted {wanted.dtype}",
+                f"`{wanted.name}` has elements of type {given}, wanted {wanted.dtype}",
                 code="XA8001",
                 help=f"convert it: x.astype({str(wanted.dtype)!r})",
             )
+    span = narrow_range(wanted.type)
+    if span and given.kind in "iu" and array.size and not span[0] <= array.min() <= array.max() <= span[1]:
+        raise InputError(
+            f"`{wanted.name}` has numbers that {wanted.type} does not have",
+            code="XA8001",
+            help=f"they are from {span[0]} to {span[1]}",
+        )
     if not wanted.fits(array.shape):
         raise InputError(
             f"`{wanted.name}` has the shape {array.shape}, wanted {wanted.sizes}", code="XA8001"
         )
+    return array if given == wanted.dtype else array.view(wanted.dtype)
+
+
+def to_program(value: Any, wanted: Array) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """The bytes of an argument as the program wants them, and its sizes. What lies so is not copied."""
+    array = checked(value, wanted)
     shape = array.shape
     ordered = np.ascontiguousarray(array.transpose(wanted.layout[::-1]))
     if wanted.element_bits < 8:
@@ -122,12 +174,26 @@ def unpack(raw: NDArray[Any], bits: int, count: int, is_signed: bool) -> NDArray
     return values >> (8 - bits)
 
 
-def to_jax(array: NDArray[Any]) -> Any:
-    """An array of JAX's, over the same memory where JAX takes it."""
+def to_jax(array: NDArray[Any], told: Array) -> Any:
+    """An array of JAX's, over the same memory where JAX takes it; as it is when JAX lacks the type."""
     import jax
     import jax.numpy as jnp
 
-    try:
-        return jax.dlpack.from_dlpack(array)
-    except (TypeError, BufferError, RuntimeError, ValueError):
-        return jnp.asarray(array)
+    if told.type in ("s1", "u1", "f6e2m3fn", "f6e3m2fn"):
+        return array
+    with wide_types():
+        try:
+            return jax.dlpack.from_dlpack(array)
+        except (TypeError, BufferError, RuntimeError, ValueError):
+            return jnp.asarray(array)
+
+
+def wide_types() -> AbstractContextManager[Any]:
+    """Where JAX makes arrays of the types that they have, of 64 bits too."""
+    import jax
+
+    switch = getattr(jax, "enable_x64", None)
+    if not callable(switch):
+        from jax.experimental import enable_x64 as switch
+    made: AbstractContextManager[Any] = switch(True)
+    return made

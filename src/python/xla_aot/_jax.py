@@ -7,8 +7,8 @@ from typing import Any
 
 import ctypes
 
-from . import _trees
-from ._errors import BundleError, UsageError
+from . import _arrays, _trees
+from ._errors import BundleError, InputError, UsageError
 from ._library import C, check
 from ._program import Bundle, Source, read
 
@@ -30,7 +30,8 @@ def as_jax(source: Source, *, device: Any = None) -> Callable[..., Any]:
 
     `device` is a device of JAX's; by default the first of the bundle's platform. The function is
     called as `load(source)` would be, and gives JAX arrays. It cannot be traced: it is machine code
-    already. Needs jaxlib 0.9.1 or later.
+    already. As of any function of JAX's, arrays for donated parameters are gone afterwards. Needs
+    jaxlib 0.9.1 or later.
 
     Raises BundleError when JAX's runtime does not take the bundle.
     """
@@ -65,20 +66,20 @@ def as_jax(source: Source, *, device: Any = None) -> Callable[..., Any]:
 def _place(value: Any, wanted: Any, device: Any) -> Any:
     """An argument on the device, in the layout that the program wants."""
     import jax
-    import numpy as np
     from jax.experimental.layout import Format, Layout
 
-    from ._errors import InputError
-
-    if isinstance(value, (bool, int, float, complex, list, tuple)):
-        value = np.asarray(value, wanted.dtype)
+    if isinstance(value, jax.core.Tracer):
+        raise UsageError(f"`{wanted.name}` is traced, and the program is machine code already")
+    if not _arrays.is_jax(value):
+        value = _arrays.checked(value, wanted)
     if value.dtype != wanted.dtype or not wanted.fits(tuple(value.shape)):
         raise InputError(
             f"`{wanted.name}` is {value.dtype}{list(value.shape)}, wanted {wanted.dtype}{wanted.sizes}",
             code="XA8001",
         )
     order = wanted.layout[::-1]
-    if order == tuple(range(len(order))):
-        return jax.device_put(value, device)
-    sharding = jax.sharding.SingleDeviceSharding(device)
-    return jax.device_put(value, Format(Layout(order), sharding))
+    place: Any = device
+    if order != tuple(range(len(order))):
+        place = Format(Layout(order), jax.sharding.SingleDeviceSharding(device))
+    with _arrays.wide_types():
+        return jax.device_put(value, place)

@@ -6,9 +6,12 @@ import ctypes
 import ctypes.util
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _errors
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 ABI = 1
 ALIGNMENT = 64
@@ -146,6 +149,28 @@ def text(found: bytes | None) -> str:
     return (found or b"").decode()
 
 
+def c_text(given: str) -> bytes:
+    """Text for the library."""
+    if "\0" in given:
+        raise _errors.UsageError(f"{given!r} has a zero character")
+    return given.encode()
+
+
+class Owned:
+    """What is one with something of the library's: it cannot be copied, nor leave the process."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise _errors.UsageError(
+            f"a {type(self).__name__} cannot be pickled: pickle the bytes of its file"
+        )
+
+
 def version() -> str:
     """The version of the library."""
     return text(C.xla_aot_version())
@@ -156,7 +181,7 @@ def devices() -> tuple[str, ...]:
     return tuple(text(C.xla_aot_devices()).split(","))
 
 
-class Memory:
+class Memory(Owned):
     """Zeroed memory of the library's, which NumPy arrays may lie in."""
 
     def __init__(self, address: int, size: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import json
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import _arrays, _trees
 from ._errors import InputError, UsageError
-from ._library import ALIGNMENT, ArrayInfo, C, Call, Memory, check, text
+from ._library import ALIGNMENT, ArrayInfo, C, Call, Memory, Owned, c_text, check, text
 
 #: A path, or the bytes of a bundle.
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -83,7 +84,7 @@ def _array(info: ArrayInfo) -> Array:
     )
 
 
-class Bundle:
+class Bundle(Owned):
     """A bundle that has been read: what it holds, whatever machine it is for."""
 
     #: The name of the module it was compiled from.
@@ -215,13 +216,15 @@ def _address(function: Function) -> ctypes.c_void_p:
         ) from None
 
 
-class Program:
+class Program(Owned):
     """A loaded program, called like the function that was compiled.
 
     Arguments are arrays of NumPy or JAX, anything else that gives its memory by `__array__` or
     DLPack, and plain numbers and lists. They are not copied where they lie as the program wants
-    them; those of another type or shape are errors. Results are NumPy arrays, or arrays of JAX's
-    when an argument is one. A result in tuples comes in tuples.
+    them; those of another type or shape are errors, and so are numbers that the type does not have.
+    Types that NumPy lacks may be given as integers of their width: values for integers, bits for
+    floats. Results are NumPy arrays, or arrays of JAX's when an argument is one and JAX has the
+    type. A result in tuples comes in tuples.
 
     A program that came from `jax.export` takes the trees that the exported function takes; others
     take their arrays in order, or by name.
@@ -240,13 +243,13 @@ class Program:
         handle = ctypes.c_void_p()
         try:
             if device is not None:
-                check(C.xla_aot_options_set_device(options, device.encode()))
+                check(C.xla_aot_options_set_device(options, c_text(device)))
             if threads is not None:
-                if threads < 1:
+                if not 1 <= operator.index(threads) < 1 << 31:
                     raise UsageError(f"{threads} threads, wanted 1 or more")
-                check(C.xla_aot_options_set_threads(options, threads))
+                check(C.xla_aot_options_set_threads(options, operator.index(threads)))
             for name, function in calls.items():
-                check(C.xla_aot_options_add_call(options, name.encode(), _address(function)))
+                check(C.xla_aot_options_add_call(options, c_text(name), _address(function)))
             check(C.xla_aot_program_load(bundle._handle, options, ctypes.byref(handle)))
         finally:
             C.xla_aot_options_free(options)
@@ -305,7 +308,8 @@ class Program:
         values = [value for own in arrays for value in own]
         results = self._run(values)
         if any(_arrays.is_jax(value) for value in values):
-            results = [_arrays.to_jax(result) for result in results]
+            told = self.results * devices
+            results = [_arrays.to_jax(result, array) for result, array in zip(results, told)]
         each = len(self.results)
         return [results[device * each : (device + 1) * each] for device in range(devices)]
 
@@ -330,11 +334,11 @@ class Program:
             places[i] = _pointer(place)
         call = Call(ctypes.sizeof(Call), n, pointers, sizes, dims, m, results, None, places)
         check(C.xla_aot_program_run(self._handle, ctypes.byref(call)))
-        out = []
-        for array, address, sizes_now in zip(told, results, shapes):
-            memory = Memory(address, _bytes(array))
-            out.append(_arrays.from_program(memory, tuple(sizes_now), array))
-        return out
+        memory = [Memory(address, _bytes(array)) for address, array in zip(results, told)]
+        return [
+            _arrays.from_program(own, tuple(sizes_now), array)
+            for own, sizes_now, array in zip(memory, shapes, told)
+        ]
 
     def __repr__(self) -> str:
         return f"<xla_aot.Program {self.bundle.name} for {self.bundle.target}>"

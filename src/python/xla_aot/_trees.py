@@ -30,7 +30,10 @@ def steps(name: str) -> tuple[Step, ...] | None:
         if not step:
             return None
         item = step.group("item")
-        found.append(("item", ast.literal_eval(item)) if item else ("field", step.group("field")))
+        try:
+            found.append(("item", ast.literal_eval(item)) if item else ("field", step.group("field")))
+        except (SyntaxError, ValueError):
+            return None
         at = step.end()
     return tuple(found)
 

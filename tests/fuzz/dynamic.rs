@@ -674,11 +674,14 @@ fn update(maker: &mut Maker) -> usize {
     };
     let update = partner(maker, &part);
     let part = bounds(maker, update);
+    let decides = |d: usize| part.dims[d] == of.dims[d] && part.open[d];
+    if (0..of.rank()).any(|d| of.open[d] && decides(d)) {
+        // The size may grow, over elements that are unspecified.
+        return x;
+    }
     let mut to = of.clone();
-    for d in 0..of.rank() {
-        if part.dims[d] == of.dims[d] && part.open[d] {
-            to.open[d] = true;
-        }
+    for d in (0..of.rank()).filter(|&d| decides(d)) {
+        to.open[d] = true;
     }
     let index = index_type(maker);
     let starts: Vec<usize> = (0..of.rank())

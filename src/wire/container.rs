@@ -108,12 +108,13 @@ impl Container {
             Self::Payload { before, after } => {
                 let length = u32::try_from(bundle.len());
                 let length = length.map_err(|_| bad("the bundle is too large for a pickle"))?;
-                let mut out = before.clone();
-                out.push(opcode::BINBYTES);
-                out.extend(length.to_le_bytes());
-                out.extend(bundle);
-                out.extend(after);
-                Ok(out)
+                let length = [&[opcode::BINBYTES], length.to_le_bytes().as_slice()].concat();
+                // All that follows the version is one frame.
+                let (version, before) = before.split_at(before.len().min(2));
+                let parts = [before, &length, bundle, after];
+                let size = parts.iter().map(|part| part.len() as u64).sum::<u64>();
+                let frame = [&[opcode::FRAME], size.to_le_bytes().as_slice()].concat();
+                Ok([&[version, &frame], parts.as_slice()].concat().concat())
             }
         }
     }
@@ -305,9 +306,15 @@ mod tests {
         let (container, bundle) = open(PICKLE).unwrap().unwrap();
         assert_eq!(bundle, b"bundle");
         let again = container.around(b"another").unwrap();
-        // Without its frame, and with a length of four bytes.
-        let wanted = b"\x80\x04]\x94(\x8c\x04exec\x94B\x07\x00\x00\x00another\x94\x86\x94QK\x07e.";
+        // With a length of four bytes.
+        let wanted = b"\x80\x04\x95\x1e\x00\x00\x00\x00\x00\x00\x00]\x94(\x8c\x04exec\x94\
+            B\x07\x00\x00\x00another\x94\x86\x94QK\x07e.";
         assert_eq!(again, wanted);
+        let (container_again, inside) = open(&again).unwrap().unwrap();
+        assert_eq!(
+            (container_again, inside.as_slice()),
+            (container, b"another".as_slice())
+        );
         for end in 3..PICKLE.len() {
             assert!(open(&PICKLE[..end]).unwrap().is_err(), "{end}");
         }

@@ -36,6 +36,9 @@ use xla_aot::executable::ThunkKind;
 use xla_aot::front;
 use xla_aot::literal::ArrayLiteral;
 use xla_aot::shape::Shape;
+use xla_aot::wire::container;
+use xla_aot::wire::container::Codec;
+use xla_aot::wire::container::Container;
 use xla_aot::wire::envelope;
 use xla_aot::wire::executable_cpu;
 use xla_aot::wire::executable_cpu::KernelBuffers;
@@ -75,7 +78,7 @@ const PROGRAMS: &[&str] = &[
 ];
 
 /// Bundles that are made of the first program.
-const CONTAINERS: usize = 9;
+const CONTAINERS: usize = 15;
 
 /// Names of the messages in record files.
 const OUTER: &str = "xla.ExecutableAndOptionsProto";
@@ -195,9 +198,10 @@ fn compiled() -> Vec<Vec<u8>> {
             let built = fs::read(&path)
                 .map_err(|error| error.to_string())
                 .and_then(|program| build(&program, target).map_err(|error| error.to_string()));
-            match built {
-                Ok(executable) => files.extend(containers(&executable)),
-                Err(error) => panic!("{name}: {error}"),
+            let executable = built.unwrap_or_else(|error| panic!("{name}: {error}"));
+            files.extend(containers(&executable));
+            if *name == PROGRAMS[0] {
+                files.extend(of_jax(&executable));
             }
         }
     }
@@ -256,8 +260,40 @@ fn containers(executable: &Executable) -> Vec<Vec<u8>> {
     files
 }
 
+/// What JAX puts bundles into, with the executable.
+fn of_jax(executable: &Executable) -> Vec<Vec<u8>> {
+    let how = WriteOptions {
+        envelope: true,
+        jaxlib: Release::NEWEST,
+    };
+    let bundle = bundle::write(executable, how).expect("a bundle");
+    let entry = |compression| Container::CacheEntry {
+        compression,
+        seconds: [0, 0, 1, 2],
+    };
+    let payload = Container::Payload {
+        before: b"\x80\x04]\x94(\x8c\x04exec\x94".to_vec(),
+        after: b"\x94\x86\x94QK\x07e.".to_vec(),
+    };
+    let all = [entry(Codec::Zlib), entry(Codec::Zstd), payload];
+    let files = all.iter().map(|container| container.around(&bundle));
+    files.map(|file| file.expect("a file of JAX's")).collect()
+}
+
 /// Changes a bundle in one way; `other` is another one.
 pub fn change(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
+    if let Some(Ok((container, mut inside))) = container::open(file) {
+        let other = container::open(other);
+        let other = other.and_then(|opened| Some(opened.ok()?.1));
+        match random.one_in(3) {
+            true => bytes::change(file, &[], random),
+            false => {
+                change(&mut inside, &other.unwrap_or_default(), random);
+                *file = container.around(&inside).expect("a file of JAX's");
+            }
+        }
+        return;
+    }
     let payload = |file: &[u8]| envelope::unwrap(file).map_or(0, |e| file.len() - e.payload.len());
     let (start, other_start) = (payload(file), payload(other));
     if random.one_in(16) {

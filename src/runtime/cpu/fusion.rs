@@ -298,8 +298,8 @@ fn store(ty: PrimitiveType, number: Number, bytes: &mut [u8]) {
     let bits = match ty {
         P::F64 => float.to_bits(),
         P::F32 => u64::from((float as f32).to_bits()),
-        P::F16 => u64::from(half::f16::from_f64(float).to_bits()),
-        P::BF16 => u64::from(half::bf16::from_f64(float).to_bits()),
+        P::F16 => u64::from(half::f16::from_f32(narrowed(float)).to_bits()),
+        P::BF16 => u64::from(half::bf16::from_f32(narrowed(float)).to_bits()),
         _ => match number {
             Number::Integer(n) => n.cast_unsigned(),
             Number::Float(x) => {
@@ -314,6 +314,21 @@ fn store(ty: PrimitiveType, number: Number, bytes: &mut [u8]) {
     };
     let width = bytes.len();
     bytes.copy_from_slice(&bits.to_le_bytes()[..width]);
+}
+
+/// An f32 that a narrower float is rounded from as from the number itself: it is cut off, and its last
+/// bit is set when anything is lost.
+fn narrowed(x: f64) -> f32 {
+    let near = x as f32;
+    let wide = f64::from(near);
+    if wide == x || x.is_nan() {
+        return near;
+    }
+    let bits = match wide.abs() > x.abs() {
+        true => near.to_bits() - 1,
+        false => near.to_bits(),
+    };
+    f32::from_bits(bits | 1)
 }
 
 /// Loads a block of elements, all of one kind of number.
@@ -674,5 +689,35 @@ mod tests {
             FusionOp::Unary(UnaryFn::Convert),
         );
         assert_eq!(b.run(), [0x80, 0x3f, 0x40, 0x40, 0x00, 0x80]);
+    }
+
+    /// 1 + 2^-11 is halfway between two numbers of f16, and 2^-24 more is above: rounded once, the sum
+    /// is the upper one, 1 + 2^-10. As f32 it would be the tie, and then 1.
+    #[test]
+    fn sums_are_rounded_once() {
+        let ty = PrimitiveType::F16;
+        let mut b = builder();
+        let halves = [0x3c00_u16, 0x1000, 0x0001].map(u16::to_le_bytes).concat();
+        let x = b.typed(ty, &[3], &[], FusionOp::Constant(Arc::new(halves)));
+        let zero = b.typed(ty, &[], &[], FusionOp::Constant(Arc::new(vec![0; 2])));
+        let sum = FusionOp::Reduce(Reducer::Sum, dims(&[0]));
+        b.typed(ty, &[], &[x, zero], sum);
+        assert_eq!(b.run(), 0x3c01_u16.to_le_bytes());
+        // 1 + 2^-8 is such a tie of bf16, here just below and above, and at the ends of the types.
+        let tie = 1.0 + 2f64.powi(-8);
+        let rounded = |x: f64| half::bf16::from_f32(narrowed(x)).to_f64();
+        assert_eq!(
+            [tie - 1e-15, tie, tie + 1e-15].map(rounded),
+            [1.0, 1.0, 1.0 + 2f64.powi(-7)]
+        );
+        assert_eq!(
+            [-tie - 1e-15, -1e300].map(rounded),
+            [-1.0 - 2f64.powi(-7), f64::NEG_INFINITY]
+        );
+        assert!(
+            rounded(f64::NAN).is_nan()
+                && rounded(1e-300) == 0.0
+                && narrowed(-0.0).is_sign_negative()
+        );
     }
 }

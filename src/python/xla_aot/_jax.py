@@ -10,16 +10,11 @@ import ctypes
 from . import _arrays, _trees
 from ._errors import BundleError, InputError, UsageError
 from ._library import C, check
-from ._program import Bundle, Source, read
+from ._program import Bundle, Source, contents
 
 
-def _payload(source: Source, bundle: Bundle) -> bytes:
+def _payload(data: bytes, bundle: Bundle) -> bytes:
     """The bundle as JAX's runtime wants it: within its envelope."""
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        data = bytes(source)
-    else:
-        with open(source, "rb") as file:
-            data = file.read()
     prefix, size = ctypes.c_void_p(), ctypes.c_size_t()
     check(C.xla_aot_bundle_jax_prefix(bundle._handle, ctypes.byref(prefix), ctypes.byref(size)))
     return ctypes.string_at(prefix, size.value) + data
@@ -38,14 +33,15 @@ def as_jax(source: Source, *, device: Any = None) -> Callable[..., Any]:
     import jax
     from jax._src.lib import xla_client
 
-    bundle = read(source)
+    data = contents(source)
+    bundle = Bundle(data)
     if bundle.devices != 1:
         raise UsageError(f"the bundle runs on {bundle.devices} devices, wanted 1")
     if device is None:
         device = jax.devices(bundle.platform)[0]
     try:
         executable = device.client.deserialize_executable(
-            _payload(source, bundle), executable_devices=xla_client.DeviceList((device,))
+            _payload(bytes(data), bundle), executable_devices=xla_client.DeviceList((device,))
         )
     except Exception as error:
         raise BundleError(f"JAX's runtime refuses the bundle: {error}") from error

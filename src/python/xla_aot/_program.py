@@ -166,15 +166,20 @@ class Bundle(Owned):
         return "\n".join(lines)
 
 
+def contents(source: Source) -> bytes | bytearray | memoryview:
+    """The bytes of a source."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return source
+    with open(source, "rb") as file:
+        return file.read()
+
+
 def read(source: Source) -> Bundle:
     """Reads a bundle from a file or from bytes.
 
     Raises BundleError when it is damaged, OSError when there is no such file.
     """
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return Bundle(source)
-    with open(source, "rb") as file:
-        return Bundle(file.read())
+    return Bundle(contents(source))
 
 
 def load(

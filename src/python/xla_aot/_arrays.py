@@ -191,9 +191,9 @@ def to_jax(array: NDArray[Any], told: Array) -> Any:
 def wide_types() -> AbstractContextManager[Any]:
     """Where JAX makes arrays of the types that they have, of 64 bits too."""
     import jax
+    import jax.experimental
 
-    switch = getattr(jax, "enable_x64", None)
-    if not callable(switch):
-        from jax.experimental import enable_x64 as switch
-    made: AbstractContextManager[Any] = switch(True)
+    # Before JAX 0.8 it has its place among the experiments.
+    place: Any = jax if hasattr(jax, "enable_x64") else jax.experimental
+    made: AbstractContextManager[Any] = place.enable_x64(True)
     return made

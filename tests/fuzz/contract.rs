@@ -26,9 +26,13 @@ pub fn any(maker: &mut Maker) -> usize {
 /// Element types of two factors, and the type their products are summed in: mostly one type twice.
 fn pair(maker: &mut Maker) -> (PrimitiveType, PrimitiveType, PrimitiveType) {
     use PrimitiveType::*;
-    if maker.random.below(5) > 0 {
-        let (ty, sum) = types(maker);
-        return (ty, ty, sum);
+    match maker.random.below(8) {
+        0 => {}
+        1 | 2 => return any_pair(maker),
+        _ => {
+            let (ty, sum) = types(maker);
+            return (ty, ty, sum);
+        }
     }
     maker.random.pick(&[
         (BF16, F32, F32),
@@ -44,6 +48,23 @@ fn pair(maker: &mut Maker) -> (PrimitiveType, PrimitiveType, PrimitiveType) {
         (F32, F64, F64),
         (C64, C128, C128),
     ])
+}
+
+/// Any two types of a kind, and one of it that is as wide as both.
+fn any_pair(maker: &mut Maker) -> (PrimitiveType, PrimitiveType, PrimitiveType) {
+    use PrimitiveType::*;
+    const SIGNED: &[PrimitiveType] = &[S2, S4, S8, S16, S32, S64];
+    const UNSIGNED: &[PrimitiveType] = &[U2, U4, U8, U16, U32, U64];
+    const FLOATS: &[PrimitiveType] = &[F8E4M3FN, F8E5M2, F8E3M4, F16, BF16, F32, F64];
+    const COMPLEX: &[PrimitiveType] = &[C64, C128];
+    let kind = maker
+        .random
+        .pick(&[SIGNED, UNSIGNED, FLOATS, FLOATS, FLOATS, COMPLEX]);
+    let (a, b) = (maker.random.pick(kind), maker.random.pick(kind));
+    let widest = a.bit_width().max(b.bit_width());
+    let wide = |ty: &&PrimitiveType| ty.bit_width() >= widest && ty.bit_width() >= 8;
+    let sums: Vec<PrimitiveType> = kind.iter().filter(wide).copied().collect();
+    (a, b, maker.random.pick(&sums))
 }
 
 /// An element type whose sums of some products are exact, and the type they are summed in.

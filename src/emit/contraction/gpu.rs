@@ -53,10 +53,12 @@ impl Means {
         let ty = |id| request.module.shape(id).as_array().map(|shape| shape.ty);
         let operand = |id| product.operand_type.or_else(|| ty(id));
         let (lhs, rhs) = (operand(product.lhs.operand), operand(product.rhs.operand));
-        let has_tensor_cores = request
-            .target
-            .gpu()
-            .is_some_and(|gpu| gpu.capability.at_least(8, 0));
+        // They sum in f32.
+        let has_tensor_cores = product.accumulator == PrimitiveType::F32
+            && request
+                .target
+                .gpu()
+                .is_some_and(|gpu| gpu.capability.at_least(8, 0));
         match (lhs, rhs) {
             (Some(PrimitiveType::F16), Some(PrimitiveType::F16)) if has_tensor_cores => {
                 Self::Tensor(MmaKind::F16)

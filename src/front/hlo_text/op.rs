@@ -344,7 +344,8 @@ impl Reader<'_> {
             },
             "batch-norm-training" | "batch-norm-inference" | "batch-norm-grad" => {
                 let epsilon = list.take_float("epsilon");
-                let epsilon = epsilon.ok_or_else(|| list.missing(cursor, "epsilon"))? as f32;
+                // Minus zero is zero: protos do not tell them apart.
+                let epsilon = epsilon.ok_or_else(|| list.missing(cursor, "epsilon"))? as f32 + 0.0;
                 let feature_index = list.need_size(cursor, "feature_index")?;
                 match opcode {
                     "batch-norm-training" => Op::BatchNormTraining {

@@ -102,9 +102,12 @@ fn explode(op: &str, name: &str, attr: &Attr, found: &mut AttrMap) -> Result<boo
             let fields = fields.ok_or_else(wrong)?;
             let int = |field| fields.int(field).map(Attr::i64).ok_or_else(wrong);
             found.insert("channel_id".into(), int("handle")?);
-            if typed {
-                found.insert("channel_type".into(), int("type")?);
-            }
+            match (typed, fields.int("type")) {
+                (true, _) => found.insert("channel_type".into(), int("type")?),
+                // Between devices there is one type, or none; VHLO has no place for it.
+                (false, Some(0 | 1)) => None,
+                (false, _) => return Err(wrong()),
+            };
             Ok(true)
         }
         ("algorithm", _) if op == "stablehlo.dot_general" => {

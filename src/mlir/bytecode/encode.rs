@@ -223,10 +223,11 @@ impl Encoder {
     }
     /// The index of the API version of a custom call, which is a case of an enumeration in VHLO.
     pub(super) fn api_version(&mut self, attr: &Attr) -> Result<u32> {
-        let version = attr
-            .as_int()
-            .and_then(|version| u64::try_from(version).ok());
-        let version = version.ok_or("an API version that is no small integer")?;
+        let version = match attr {
+            Attr::Integer { value, ty } if *ty == Type::signless(32) => u64::try_from(*value).ok(),
+            _ => None,
+        };
+        let version = version.ok_or("an API version that is no number of 32 bits")?;
         let mut out = Emitter::default();
         out.varint(5);
         out.varint(version);

@@ -282,6 +282,28 @@ fn the_name_of_a_part_in_vhlo_is_no_name_of_an_attribute() {
 }
 
 #[test]
+fn what_an_op_of_vhlo_has_no_place_for_is_refused() {
+    let text = |ty: &str, version: &str| {
+        format!(
+            "func.func @f(%a: tensor<4xi32>) -> tensor<4xi32> {{\n\
+             %0 = \"stablehlo.collective_permute\"(%a) {{channel_handle = \
+             #stablehlo.channel_handle<handle = 1, type = {ty}>, \
+             source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}} : \
+             (tensor<4xi32>) -> tensor<4xi32>\n\
+             %1 = \"stablehlo.custom_call\"(%0) {{call_target_name = \"c\", \
+             api_version = {version}}} : (tensor<4xi32>) -> tensor<4xi32>\n\
+             return %1 : tensor<4xi32>\n}}"
+        )
+    };
+    let written = |ty, version| write(&text::read(&text(ty, version)).unwrap(), (1, 17));
+    assert!(written("1", "2 : i32").is_ok());
+    let error = written("7", "2 : i32").unwrap_err();
+    assert!(error.message.contains("`channel_handle`"), "{error}");
+    let error = written("0", "2 : i255").unwrap_err();
+    assert!(error.message.contains("API version"), "{error}");
+}
+
+#[test]
 fn lists_have_one_form_whether_an_op_declares_them_or_not() {
     let text = "func.func @f(%a: tensor<4xi32>) -> tensor<4xi32> {\n\
         %0 = \"stablehlo.negate\"(%a) {strides = dense<[1, 2]> : tensor<2xi64>} : \

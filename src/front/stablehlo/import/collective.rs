@@ -200,9 +200,9 @@ impl<'m> Converter<'m> {
     }
 }
 
-/// The channel of an op between devices, when it has one.
+/// The channel of an op between devices, when it has one: the specification counts them from one.
 pub fn channel_id(op: OpRef<'_>) -> Result<Option<i64>> {
     let handle = op.opt_struct("channel_handle", "channel_handle")?;
     let id = handle.and_then(|h| h.int("handle")).unwrap_or(NO_CHANNEL);
-    Ok((id != NO_CHANNEL).then_some(id))
+    Ok((id > NO_CHANNEL).then_some(id))
 }

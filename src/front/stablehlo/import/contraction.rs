@@ -68,7 +68,8 @@ impl<'m> Converter<'m> {
                 self.emit_one(op, hlo, &operands)?;
             }
             "batch_norm_training" | "batch_norm_inference" | "batch_norm_grad" => {
-                let epsilon = self.float(op, "epsilon")?;
+                // Minus zero is zero: protos of HLO do not tell them apart.
+                let epsilon = self.float(op, "epsilon")? + 0.0;
                 let feature_index = self.index(op, "feature_index")?;
                 let operands = self.operands(op)?;
                 let hlo = match name {

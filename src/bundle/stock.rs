@@ -38,8 +38,10 @@ impl Release {
     /// The last in which what is left to a library is one instruction, and the first in which it is a
     /// fusion.
     const LIBRARY_INSTRUCTIONS: [Self; 2] = [Self(0, 10, 0), Self(0, 10, 1)];
+    /// The first that draws random seeds.
+    const FIRST_SEEDS: Self = Self(0, 10, 2);
     /// The newest that bundles were tried with.
-    pub const NEWEST: Self = Self(0, 10, 2);
+    pub const NEWEST: Self = Self(0, 12, 0);
 }
 
 /// Opcodes that older releases do not know, and the first that was found to know each.
@@ -68,12 +70,13 @@ impl fmt::Display for Release {
 impl FromStr for Release {
     type Err = String;
 
-    /// `0.9.1`, as new as the oldest; newer ones than the newest are taken as that.
+    /// `0.9.1`, as new as the oldest; newer ones than the newest are taken as that, and what follows
+    /// three numbers, as in `0.12.0.1`, makes no difference.
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let mut parts = text.split('.').map(|part| part.parse().ok());
-        let release = match (parts.next(), parts.next(), parts.next(), parts.next()) {
-            (Some(Some(a)), Some(Some(b)), Some(Some(c)), None) => Self(a, b, c),
-            (Some(Some(a)), Some(Some(b)), None, None) => Self(a, b, 0),
+        let parts = text.split('.').map(|part| part.parse().ok());
+        let release = match parts.collect::<Vec<Option<u32>>>().as_slice() {
+            &[Some(a), Some(b)] => Self(a, b, 0),
+            &[Some(a), Some(b), Some(c)] | &[Some(a), Some(b), Some(c), Some(_)] => Self(a, b, c),
             _ => return Err(format!("`{text}` is no release such as {}", Self::NEWEST)),
         };
         if release < Self::OLDEST {
@@ -173,7 +176,7 @@ pub(super) fn check_release(release: Release, bundle: &Bundle, bytes: &[u8]) -> 
     let newer = newer.find(|(opcode, first)| *first > release && facts.opcodes.contains(*opcode));
     let what = match newer {
         Some((opcode, first)) => Some((format!("the op `{opcode}`"), *first)),
-        None if facts.has_seeds => Some(("random seeds".to_owned(), Release::NEWEST)),
+        None if facts.has_seeds => Some(("random seeds".to_owned(), Release::FIRST_SEEDS)),
         None => None,
     };
     match what {
@@ -198,7 +201,7 @@ fn span(facts: &Facts, executable: &Executable, has_envelope: bool) -> (Release,
         newest = newest.min(Release::LAST_UNNAMED);
     }
     if facts.has_seeds {
-        oldest = oldest.max(Release::NEWEST);
+        oldest = oldest.max(Release::FIRST_SEEDS);
     }
     for (opcode, first) in NEWER_OPCODES {
         if facts.opcodes.contains(*opcode) {

@@ -184,7 +184,7 @@ fn descriptions_say_what_is_inside() {
     let text = describe::text(&bundle, &stock_of(&bundle, ENVELOPE));
     for wanted in [
         "sample: a cpu bundle",
-        "runs on this loader, and on jaxlib 0.9.1 to 0.10.2\n",
+        "runs on this loader, and on jaxlib 0.9.1 to 0.12.0\n",
         "for x86_64-unknown-linux-gnu, tuned for x86-64",
         "0 x: f32[16]{0}",
         "result: f32[16]{0}",
@@ -259,6 +259,10 @@ fn older_releases_have_a_form_of_their_own() {
         ("0.9", Some(Release(0, 9, 0))),
         ("0.9.1", Some(Release(0, 9, 1))),
         ("1.0.0", Some(Release::NEWEST)),
+        ("0.10.2", Some(Release(0, 10, 2))),
+        ("0.12.0.1", Some(Release(0, 12, 0))),
+        ("0.12.0.1.2", None),
+        ("0.12.0.x", None),
         ("0.7.1", None),
         ("0.9.x", None),
         ("", None),
@@ -316,7 +320,7 @@ fn obstacles_of_stock_jaxlib_are_told() {
         stock(&read(&bytes).unwrap(), &bytes).unwrap().text()
     };
     let sound = samples::cpu();
-    assert_eq!(told(&sound), "jaxlib 0.9.1 to 0.10.2");
+    assert_eq!(told(&sound), "jaxlib 0.9.1 to 0.12.0");
     let mut executable = sound.clone();
     let temp = executable.allocs.values_mut().find(|a| a.is_temp());
     temp.unwrap().live_out = true;

@@ -190,7 +190,7 @@ pub struct Compile {
     #[arg(long, hide = true)]
     pub jax_envelope: bool,
     /// Release of jaxlib that loads a CPU bundle, 0.7.2 or newer: up to 0.9.0 bundles have an older
-    /// form (default: 0.9.1 to 0.10.2)
+    /// form (default: 0.9.1 to 0.12.0)
     #[arg(long, value_name = "VERSION")]
     pub jaxlib_compat: Option<Release>,
     /// Put the bundle in the place of the one in a file: an entry of JAX's compilation cache, a payload

@@ -13,11 +13,11 @@ use crate::stdout;
 fn a_bundle_says_who_runs_it() {
     let room = Room::new();
     for (options, wanted) in [
-        (&["--format", "jax"][..], "and on jaxlib 0.9.1 to 0.10.2\n"),
-        (&["--jax-envelope"], "and on jaxlib 0.9.1 to 0.10.2\n"),
+        (&["--format", "jax"][..], "and on jaxlib 0.9.1 to 0.12.0\n"),
+        (&["--jax-envelope"], "and on jaxlib 0.9.1 to 0.12.0\n"),
         (
             &["--format", "pjrt"],
-            "and on jaxlib 0.9.1 to 0.10.2, through PJRT",
+            "and on jaxlib 0.9.1 to 0.12.0, through PJRT",
         ),
         (
             &["--jaxlib-compat", "0.8.3"],

@@ -24,6 +24,7 @@ if [ ! -x "$venv/bin/python" ]; then
   for candidate in python3.12 python3.13 /usr/bin/python3; do
     [ -n "$python" ] || ! "$candidate" -c "" 2>/dev/null || python=$candidate
   done
+  [ -n "$python" ] || { echo "plugin-test.sh: there is no Python 3; PYTHON names one" >&2; exit 1; }
   "$python" -m venv "$venv"
 fi
 "$venv/bin/pip" install -q --disable-pip-version-check \

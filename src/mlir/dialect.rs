@@ -165,7 +165,7 @@ pub fn is_commutative(op: &str) -> bool {
 /// whether its writer spelled defaults out or not.
 ///
 /// Those are the ones of [`default_of`], and lists whose default depends on their length. A missing
-/// `channel_handle` of a collective op and one of zeros mean the same, as they do in VHLO.
+/// `channel_handle` of a collective op and one of number zero mean the same, as they do in VHLO.
 pub fn drop_defaults(op: &str, attrs: &mut AttrMap) {
     if attrs.is_empty() {
         return;
@@ -223,7 +223,9 @@ fn is_neutral(op: &str, name: &str, attr: &Attr) -> bool {
             "channel_handle",
         ) => {
             let handle = attr.as_struct("stablehlo", "channel_handle");
-            handle.is_some_and(|handle| handle.fields.is_empty())
+            handle.is_some_and(|handle| {
+                handle.int("handle") == Some(0) && matches!(handle.int("type"), Some(0 | 1))
+            })
         }
         ("custom_call", "backend_config" | "result_tilings")
         | ("infeed", "layout")

@@ -10,6 +10,7 @@ use crate::mlir::attrs::Dense;
 use crate::mlir::bytecode::cursor::Cursor;
 use crate::mlir::bytecode::table::Decoder;
 use crate::mlir::types::Type;
+use crate::shape::ArrayShape;
 
 /// The longest list that is made of one scale.
 const LONGEST: usize = 1 << 12;
@@ -29,12 +30,17 @@ pub(super) fn resource(decoder: &mut Decoder<'_, '_>, ty: Type, blob: &[u8]) -> 
     elements(&decoder.cursor, ty, blob).map(Attr::Dense)
 }
 
-/// The number of elements of a tensor or vector of known sizes.
+/// The number of elements of a tensor or vector of known sizes, which a program can hold.
 pub(super) fn count(at: &Cursor<'_>, ty: &Type) -> Result<u64> {
     let (Type::Tensor(tensor) | Type::Vector(tensor)) = ty else {
         return Err(at.error("dense elements are no tensor"));
     };
-    let count = tensor.element_count();
+    let width = tensor.element.element_bytes().unwrap_or(1) as u64;
+    let fits = |count: &u64| {
+        let bytes = count.checked_mul(width);
+        bytes.is_some_and(|bytes| bytes <= ArrayShape::MAX_BYTES as u64)
+    };
+    let count = tensor.element_count().filter(fits);
     count.ok_or_else(|| at.error("dense elements have a size that is not known or too large"))
 }
 

@@ -21,6 +21,7 @@ use crate::mlir::Type;
 use crate::mlir::ValueId;
 use crate::mlir::bytecode::container;
 use crate::mlir::bytecode::cursor::Cursor;
+use crate::mlir::bytecode::elements;
 use crate::mlir::bytecode::emit::Emitter;
 use crate::mlir::bytecode::read;
 use crate::mlir::bytecode::vhlo_ops;
@@ -301,6 +302,27 @@ fn what_an_op_of_vhlo_has_no_place_for_is_refused() {
     assert!(error.message.contains("`channel_handle`"), "{error}");
     let error = written("0", "2 : i255").unwrap_err();
     assert!(error.message.contains("API version"), "{error}");
+
+    // Number zero is no channel, of whatever type.
+    let none = text("1", "2 : i32").replace("handle = 1,", "handle = 0,");
+    let none = text::read(&none).unwrap();
+    assert_eq!(
+        op(&none, "stablehlo.collective_permute").attr("channel_handle"),
+        None
+    );
+}
+
+#[test]
+fn elements_that_no_program_holds_are_refused() {
+    let count = |rows: u64, element| {
+        let ty = Type::static_tensor(&[rows, 2], element);
+        elements::count(&Cursor::new(&[], 0), &ty)
+    };
+    assert_eq!(count(3, Type::I64).unwrap(), 6);
+    assert_eq!(count(1 << 30, Type::I1).unwrap(), 1 << 31);
+    for rows in [1 << 59, 1 << 62, 1 << 63] {
+        assert!(count(rows, Type::I64).is_err());
+    }
 }
 
 #[test]

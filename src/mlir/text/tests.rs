@@ -304,6 +304,8 @@ fn integers_of_no_bits_read_back() {
         assert_eq!(attr_of(text).ints(), None);
     }
     assert_eq!(attr_of("array<i0>").ints(), None);
+    assert_eq!(crate::mlir::print::attr(&attr_of("0 : i0")), "0 : i0");
+    assert!(read_attr("-1 : i0").is_err() && read_attr("1 : i0").is_err());
 }
 
 #[test]

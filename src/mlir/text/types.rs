@@ -395,11 +395,13 @@ pub(super) fn fit(value: i128, ty: &Type) -> Option<i128> {
         Type::Index => (64, Signedness::Signless),
         _ => return None,
     };
-    if width >= 127 {
-        return Some(value);
+    match width {
+        0 => return (value == 0).then_some(0),
+        127.. => return Some(value),
+        _ => {}
     }
     let full = 1i128 << width;
-    let half = if width == 0 { 1 } else { full >> 1 };
+    let half = full >> 1;
     let fits = match sign {
         Signedness::Unsigned => (0..full).contains(&value),
         Signedness::Signed => (-half..half).contains(&value),

@@ -99,6 +99,20 @@ fn what_no_stock_runtime_runs_is_told() {
     }
 }
 
+/// A fusion that updates its parameter in place for jaxlib does so here too, also when it reads other
+/// parts of it: jaxlib ends its process over others.
+#[test]
+fn updates_in_place_are_what_jaxlib_takes_for_such() {
+    let room = Room::new();
+    let shifted = "HloModule s\n\nENTRY e {\n  x = f32[64]{0} parameter(0)\n  \
+        one = s32[] constant(1)\n  s = f32[63]{0} slice(x), slice={[0:63]}\n  \
+        n = f32[63]{0} negate(s)\n  ROOT u = f32[64]{0} dynamic-update-slice(x, n, one)\n}\n";
+    fs::write(room.path("s.hlo"), shifted).unwrap();
+    expect(&room.run(&["compile", "s.hlo", "--format", "jax"]), 0, "");
+    let inspect = stdout(&room.run(&["inspect", "s.xla"]));
+    assert!(inspect.contains("and on jaxlib 0.9.1 to"), "{inspect}");
+}
+
 /// An entry of JAX's cache runs, and takes another program with the same parameters and results.
 #[test]
 fn entries_of_the_cache_are_read_and_written() {

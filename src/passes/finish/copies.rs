@@ -27,6 +27,7 @@ use crate::hlo::Stage;
 use crate::hlo::visit;
 use crate::passes::finish::canonical_names::canonicalize_names;
 use crate::passes::finish::flatten;
+use crate::passes::finish::updates::part_updates;
 use crate::passes::pass::Changed;
 use crate::passes::pass::Pass;
 use crate::passes::pass::PassCx;
@@ -56,6 +57,7 @@ impl Pass for InsertCopies {
 /// to be cloned and that makes too much.
 pub fn insert_copies(module: &mut Module) -> Result<bool> {
     let flattened = flatten::flatten(module)?;
+    let parted = part_updates(module);
     let flow = Dataflow::new(module)?;
     let uses = Uses::new(module, &flow);
     let mut edits = Edits::default();
@@ -67,7 +69,7 @@ pub fn insert_copies(module: &mut Module) -> Result<bool> {
     plan_entry(module, &flow, &mut edits);
     let changed = !edits.operands.is_empty() || !edits.roots.is_empty();
     apply(module, &flow, &uses, &edits);
-    Ok(flattened || changed)
+    Ok(flattened || parted || changed)
 }
 
 /// Leaves to be copied, by the place that uses them.

@@ -4,3 +4,4 @@ pub mod canonical_names;
 pub mod compact;
 pub mod copies;
 pub mod flatten;
+pub mod updates;

@@ -91,7 +91,7 @@ const ROOMS: &[(&str, &str, &str)] = &[
     (
         "kernel",
         "the kernel IR: types, builder, checker, printer",
-        "base shape executable",
+        "base shape literal executable",
     ),
     (
         "emit",

@@ -27,6 +27,8 @@ use crate::kernel::Space;
 use crate::kernel::Stmt;
 use crate::kernel::Ty;
 use crate::kernel::UnaryOp;
+use crate::literal::number;
+use crate::shape::PrimitiveType;
 
 type Lanes = Vec<u64>;
 
@@ -155,8 +157,9 @@ fn from_f64(scalar: Scalar, value: f64) -> u64 {
     match scalar {
         Scalar::F64 => value.to_bits(),
         Scalar::F32 => u64::from((value as f32).to_bits()),
-        Scalar::F16 => u64::from(half::f16::from_f64(value).to_bits()),
-        _ => u64::from(half::bf16::from_f64(value).to_bits()),
+        // Rounded once, which the same function of `half` does not do everywhere.
+        Scalar::F16 => number::float_from_f64(PrimitiveType::F16, value),
+        _ => number::float_from_f64(PrimitiveType::BF16, value),
     }
 }
 

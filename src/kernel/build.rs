@@ -30,6 +30,8 @@ use crate::kernel::Stmt;
 use crate::kernel::Ty;
 use crate::kernel::UnaryOp;
 use crate::kernel::Unroll;
+use crate::literal::number;
+use crate::shape::PrimitiveType;
 
 /// The type of indices.
 pub const INDEX: Ty = Ty::scalar(Scalar::I64);
@@ -206,8 +208,8 @@ impl KernelBuilder {
         let bits = match ty.scalar {
             Scalar::F64 => value.to_bits(),
             Scalar::F32 => u64::from((value as f32).to_bits()),
-            Scalar::F16 => u64::from(half::f16::from_f64(value).to_bits()),
-            Scalar::BF16 => u64::from(half::bf16::from_f64(value).to_bits()),
+            Scalar::F16 => number::float_from_f64(PrimitiveType::F16, value),
+            Scalar::BF16 => number::float_from_f64(PrimitiveType::BF16, value),
             Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => {
                 value as i64 as u64
             }
@@ -675,5 +677,21 @@ impl KernelBuilder {
             },
             |_| Vec::new(),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_rounded_once() {
+        let mut b = KernelBuilder::new("k");
+        // A little more than halfway to the next number; as an f32 it would be halfway.
+        for (scalar, digits, wanted) in [(Scalar::F16, 10, 0x3c01), (Scalar::BF16, 7, 0x3f81)] {
+            let value = 1.0 + f64::exp2(f64::from(-digits - 1)) + f64::exp2(-40.0);
+            let constant = b.float(Ty::vector(scalar, 1), value);
+            assert_eq!(b.exprs[constant].kind, ExprKind::Const(wanted));
+        }
     }
 }

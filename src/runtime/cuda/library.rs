@@ -12,6 +12,7 @@ use crate::base::codes;
 use crate::executable::GemmThunk;
 use crate::executable::MatrixLayout;
 use crate::executable::Slice;
+use crate::literal::number;
 use crate::runtime::cuda::device::Stream;
 use crate::shape::PrimitiveType;
 
@@ -252,7 +253,10 @@ fn factor([real, imaginary]: [f64; 2], scale: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     match scale {
         1 => bytes[..8].copy_from_slice(&real.to_ne_bytes()),
-        2 => bytes[..2].copy_from_slice(&half::f16::from_f64(real).to_ne_bytes()),
+        2 => {
+            let bits = number::float_from_f64(PrimitiveType::F16, real) as u16;
+            bytes[..2].copy_from_slice(&bits.to_ne_bytes());
+        }
         4 => {
             bytes[..4].copy_from_slice(&(real as f32).to_ne_bytes());
             bytes[4..8].copy_from_slice(&(imaginary as f32).to_ne_bytes());

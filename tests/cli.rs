@@ -670,6 +670,10 @@ fn with_json_all_that_is_told_is_json() {
             .iter()
             .any(|step| step["name"] == "llvm" && step["depth"] == 0)
     );
+    for part in ["front/read", "front/check"] {
+        let is_part = |step: &serde_json::Value| step["name"] == part && step["depth"] == 1;
+        assert!(steps.iter().any(is_part), "{part}");
+    }
     let profile = [
         "bench",
         "add.xla",

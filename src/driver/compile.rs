@@ -214,13 +214,22 @@ pub fn compile(
     let mut reading = options.input.clone();
     reading.own_platform = Some(platform_names(options.target.platform()));
     let module = step(observer, "front", |observer| {
-        let program = front::import(input, &reading);
+        let mut part = "front/read";
+        observer.begin(part);
+        let program = front::import_observed(input, &reading, &mut || {
+            observer.end(part);
+            part = "front/convert";
+            observer.begin(part);
+        });
+        observer.end(part);
         let program = program.map_err(|error| match bundles::are(input) {
             true => bundles::compiled_already(),
             false => error,
         })?;
         program.notes.iter().for_each(|note| observer.note(note));
-        hlo::verify::check(&program.module)?;
+        step(observer, "front/check", |_| {
+            hlo::verify::check(&program.module)
+        })?;
         Ok::<_, Box<Diagnostic>>(program.module)
     })?;
     let mut compiled = build(module, options, observer)?;

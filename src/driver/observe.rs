@@ -4,7 +4,7 @@
 
 /// Looks on.
 pub trait Observer {
-    /// A step begins; passes are steps within `passes`, named `passes/<name>`.
+    /// A step begins; steps within another are named after it, such as `passes/<name>`.
     fn begin(&mut self, _step: &str) {}
     /// The step that began last and has not ended is done.
     fn end(&mut self, _step: &str) {}

@@ -61,9 +61,21 @@ pub fn read(bytes: &[u8], format: Option<InputFormat>) -> Result<Module> {
 /// `INPUT_KIND` when no format fits, `UNKNOWN_WORD` for options that do not go with the format, else
 /// what its reader gives.
 pub fn import(bytes: &[u8], options: &InputOptions) -> Result<Program> {
+    import_observed(bytes, options, &mut || {})
+}
+
+/// As [`import`]; tells when a program of StableHLO is read and its conversion to HLO begins.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_observed(
+    bytes: &[u8],
+    options: &InputOptions,
+    is_read: &mut dyn FnMut(),
+) -> Result<Program> {
     let format = format_of(bytes, options)?;
     if format == InputFormat::JaxExport {
-        return jax_export::import(bytes, options);
+        return jax_export::import(bytes, options, is_read);
     }
     let refused = |what: &str, of: &str| {
         let message = format!("{what} is for {of}, the input is {}", format.description());
@@ -77,6 +89,7 @@ pub fn import(bytes: &[u8], options: &InputOptions) -> Result<Program> {
     }
     let module = match read_mlir(bytes, format)? {
         Some(module) => {
+            is_read();
             let count = options.shapes.keys().last().map_or(0, |last| last + 1);
             let arguments = (0..count.min(MOST_ARGUMENTS)).map(|i| match options.shapes.get(&i) {
                 Some(dims) => Argument::Sized(dims.clone()),

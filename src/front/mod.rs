@@ -11,4 +11,5 @@ pub use import::InputOptions;
 pub use import::Program;
 pub use import::import;
 pub use import::import_mlir;
+pub use import::import_observed;
 pub use import::read;

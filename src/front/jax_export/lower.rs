@@ -26,7 +26,11 @@ use crate::shape::PrimitiveType;
 /// # Errors
 /// What the container, its module and the conversion give; `XA1006` for a platform or dimension
 /// variable that it does not have, `XA8001` for sizes that are missing or cannot be.
-pub(in crate::front) fn import(bytes: &[u8], options: &InputOptions) -> Result<Program> {
+pub(in crate::front) fn import(
+    bytes: &[u8],
+    options: &InputOptions,
+    is_read: &mut dyn FnMut(),
+) -> Result<Program> {
     let export = Export::read(bytes)?;
     if !options.shapes.is_empty() {
         let message = "an export's sizes are those of its dimension variables";
@@ -35,6 +39,7 @@ pub(in crate::front) fn import(bytes: &[u8], options: &InputOptions) -> Result<P
     let platform = platform(&export, options)?;
     check_variables(&export, options)?;
     let module = mlir::bytecode::read(export.module)?;
+    is_read();
     let mut arguments = Vec::new();
     if export.platforms.len() > 1 {
         arguments.push(Argument::Constant(platform_index(&module, platform)?));

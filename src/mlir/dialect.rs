@@ -145,6 +145,19 @@ pub fn is_op_name(name: &str) -> bool {
     name.bytes().all(stands)
 }
 
+/// Whether an op ends a block and gives the results of its region.
+pub fn is_return(op: &str) -> bool {
+    matches!(
+        op,
+        "func.return" | "stablehlo.return" | "mhlo.return" | "shape.assuming_yield" | "sdy.return"
+    )
+}
+
+/// Whether an op is the last of its block.
+pub fn ends_block(op: &str) -> bool {
+    is_return(op) || matches!(op, "cf.br" | "cf.cond_br")
+}
+
 /// Whether values from around an op may not be used inside it.
 pub fn is_isolated(op: &str) -> bool {
     matches!(op, MODULE | "func.func")

@@ -4,6 +4,7 @@ use crate::base::Arena;
 use crate::base::Id;
 use crate::define_id;
 use crate::mlir::attrs::AttrMap;
+use crate::mlir::dialect;
 use crate::mlir::location::Loc;
 use crate::mlir::location::SourceLoc;
 use crate::mlir::types::Name;
@@ -184,6 +185,11 @@ impl Module {
             && op.operands.is_empty()
             && op.results.is_empty();
         (!fits).then_some("a module that has not one region of one block without arguments")
+    }
+    /// Says that a block takes no more ops, if so.
+    pub fn end_fault(&self, block: BlockId) -> Option<String> {
+        let last = &self.ops[*self.blocks[block].ops.last()?].name;
+        dialect::ends_block(last).then(|| format!("an op after `{last}`, which ends its block"))
     }
     /// The block that holds the functions.
     pub fn body(&self) -> BlockId {

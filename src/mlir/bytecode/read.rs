@@ -470,6 +470,9 @@ where
     }
     /// Puts an op at the end of a block, and defines its results.
     fn push(&mut self, block: BlockId, op: Op, types: Vec<(Type, u64)>) -> Result<OpId> {
+        if let Some(fault) = self.module.end_fault(block) {
+            return Err(error_at(op.place as usize, fault));
+        }
         let regions = op.regions.clone();
         let id = self.module.ops.push(op);
         for region in regions {

@@ -53,7 +53,10 @@ impl Printer<'_> {
                 let mut operands = op.operands.iter();
                 let mut regions = op.regions.iter();
                 self.steps(op, steps, steps, &mut operands, &mut regions)?;
-                (operands.len() == 0 && regions.len() == 0).then_some(())
+                // Only the types say that there are results.
+                let is_typed = steps.iter().any(|step| matches!(step, Step::Typed(_)));
+                let says_all = operands.len() == 0 && regions.len() == 0;
+                (says_all && (is_typed || op.results.is_empty())).then_some(())
             }
         }
     }
@@ -468,9 +471,10 @@ impl Printer<'_> {
         Some(())
     }
     fn pretty_function(&mut self, op: &Op) -> Option<()> {
-        let [region] = op.regions[..] else {
+        let ([region], [], []) = (&op.regions[..], &op.operands[..], &op.results[..]) else {
             return None;
         };
+        let region = *region;
         self.out.push_str("func.func ");
         match op.attrs.get("sym_visibility") {
             None => {}

@@ -133,6 +133,9 @@ impl<'a> Reader<'a> {
             loc,
             place,
         });
+        if let Some(fault) = self.module.end_fault(block) {
+            return Err(self.scan.error_at(name_place, fault));
+        }
         self.module.attach(block, op);
         if self.module.ops[op].name == dialect::MODULE
             && let Some(fault) = self.module.shape_fault(op)

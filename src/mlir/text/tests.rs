@@ -453,7 +453,7 @@ fn what_is_wrong_has_its_place() {
             "`t`",
         ),
         (
-            "\"cf.br\"()[^bb7] : () -> ()",
+            "\"a.jmp\"()[^bb7] : () -> ()",
             codes::TEXT_NAME,
             2,
             13,
@@ -528,10 +528,26 @@ fn the_pretty_form_says_it_all_or_is_generic() {
         "%0 = \"sdy.sharding_constraint\"(%a) {sharding = #sdy.mesh<[\"x\"=2]>} : \
          (tensor<f32>) -> tensor<f32>",
     ] {
-        let text = format!("func.func @f(%a: tensor<f32>, %b: (i1) -> i1) {{\n{op}\nreturn\n}}");
+        let end = if op.contains("return") { "" } else { "return" };
+        let text = format!("func.func @f(%a: tensor<f32>, %b: (i1) -> i1) {{\n{op}\n{end}\n}}");
         let first = module(&text);
         assert_eq!(print(&module(&print_pretty(&first))), print(&first));
     }
+    // A function gives nothing, and so has no names for results.
+    let text = "%0:2 = \"func.func\"() <{function_type = () -> (), sym_name = \"f\"}> ({\n}) : () -> (i1, i1)";
+    let first = module(text);
+    assert_eq!(print(&module(&print_pretty(&first))), print(&first));
+}
+
+#[test]
+fn nothing_comes_after_the_end_of_a_block() {
+    // The form of a return without operands would take the name of the next result for one.
+    let found =
+        wrong("func.func @f() {\nreturn\n%0 = stablehlo.constant dense<1> : tensor<i32>\n}");
+    assert_eq!((found.1, found.2), (3, 1));
+    let found = wrong("func.func @f() {\nreturn\nstablehlo.constant dense<1> : tensor<i32>\n}");
+    assert_eq!((found.0, found.1, found.2), (codes::TEXT_SYNTAX, 3, 1));
+    assert!(found.3.contains("`func.return`"), "{}", found.3);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use crate::base::Result;
 use crate::front::stablehlo::import::Converter;
-use crate::front::stablehlo::import::is_terminator;
 use crate::front::stablehlo::types;
 use crate::front::stablehlo::types::Known;
 use crate::hlo::InstrId;
@@ -11,6 +10,7 @@ use crate::mlir::FunctionType;
 use crate::mlir::OpRef;
 use crate::mlir::Type;
 use crate::mlir::ValueId;
+use crate::mlir::dialect::is_return;
 use crate::mlir::print;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
@@ -90,7 +90,7 @@ impl<'m> Converter<'m> {
     /// What a block returns must be of these types.
     pub(super) fn gives(&self, op: OpRef<'m>, block: BlockId, wanted: &[Type]) -> Result<()> {
         let last = self.source.block_ops(block).next_back();
-        match last.filter(|last| is_terminator(last.kind())) {
+        match last.filter(|last| is_return(last.kind())) {
             Some(last) => self.fit(op, "returned value", &last.operands, wanted),
             None => Ok(()),
         }

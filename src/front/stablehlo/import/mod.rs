@@ -50,6 +50,7 @@ use crate::mlir::BlockId;
 use crate::mlir::OpRef;
 use crate::mlir::RegionId;
 use crate::mlir::ValueId;
+use crate::mlir::dialect::is_return;
 use crate::shape::PrimitiveType;
 use crate::shape::Shape;
 
@@ -230,7 +231,7 @@ impl<'m> Converter<'m> {
         let source = self.source;
         let count = source.blocks[block].ops.len();
         for (i, op) in source.block_ops(block).enumerate() {
-            if is_terminator(op.kind()) && i + 1 == count {
+            if is_return(op.kind()) && i + 1 == count {
                 return self.operands(op);
             }
             self.op(op)?;
@@ -284,12 +285,4 @@ impl<'m> Converter<'m> {
         }
         Err(op.unsupported("HLO has no such op"))
     }
-}
-
-/// Whether the op ends a block and gives its results.
-fn is_terminator(name: &str) -> bool {
-    matches!(
-        name,
-        "func.return" | "stablehlo.return" | "mhlo.return" | "shape.assuming_yield" | "sdy.return"
-    )
 }

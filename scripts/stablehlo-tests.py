@@ -11,6 +11,7 @@ Needs NumPy and ml_dtypes.
 """
 
 import collections
+import glob
 import os
 import re
 import subprocess
@@ -126,8 +127,9 @@ def run(program, engine, path):
 def main(program, source, engine="eval"):
     counts = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for name in sorted(os.listdir(source)):
-            with open(os.path.join(source, name)) as file:
+        for place in sorted(glob.glob(os.path.join(source, "**/*.mlir"), recursive=True)):
+            name = os.path.relpath(place, source).replace(os.sep, "-")
+            with open(place) as file:
                 parts = [part for part in programs(file.read()) if "check.expect" in part]
             for number, part in enumerate(parts):
                 if "interpreter." in part or "serialized" in part:

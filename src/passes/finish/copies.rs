@@ -350,7 +350,14 @@ fn copy_leaves(
     tuple
 }
 
-fn push(module: &mut Module, like: InstrId, op: Op, operands: &[InstrId], shape: Shape) -> InstrId {
+/// An instruction of that shape, in the computation of another; in no list yet.
+pub(super) fn push(
+    module: &mut Module,
+    like: InstrId,
+    op: Op,
+    operands: &[InstrId],
+    shape: Shape,
+) -> InstrId {
     let parent = module.instrs[like].parent;
     module.instrs.push(Instr {
         name: op.opcode().to_owned(),

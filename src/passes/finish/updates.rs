@@ -7,10 +7,10 @@
 
 use crate::analysis::alias;
 use crate::hlo::CompId;
-use crate::hlo::Instr;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
+use crate::passes::finish::copies;
 
 /// Gives such updates a parameter of their own; whether there were any.
 pub fn part_updates(module: &mut Module) -> bool {
@@ -70,11 +70,11 @@ fn part(module: &mut Module, fusion: InstrId, body: CompId, leaf: usize) -> bool
         number: module.comps[body].params.len(),
         leaf_replication: Vec::new(),
     };
-    let mut made = vec![push(module, param, own, &[])];
+    let mut made = vec![twin(module, param, own, &[])];
     module.comps[body].params.push(made[0]);
     module.instrs[fusion].operands.push(operand);
     if through {
-        made.push(push(module, old, Op::Bitcast, &[made[0]]));
+        made.push(twin(module, old, Op::Bitcast, &[made[0]]));
     }
     module.instrs[update].operands[0] = made[made.len() - 1];
     module.comps[body].instrs.splice(0..0, made);
@@ -82,16 +82,7 @@ fn part(module: &mut Module, fusion: InstrId, body: CompId, leaf: usize) -> bool
 }
 
 /// An instruction of the shape and in the place of another.
-fn push(module: &mut Module, like: InstrId, op: Op, operands: &[InstrId]) -> InstrId {
-    let Instr { shape, parent, .. } = &module.instrs[like];
-    let (shape, parent) = (shape.clone(), *parent);
-    module.instrs.push(Instr {
-        name: op.opcode().to_owned(),
-        op,
-        operands: operands.iter().copied().collect(),
-        shape,
-        control_predecessors: smallvec::SmallVec::new(),
-        parent,
-        extra: None,
-    })
+fn twin(module: &mut Module, like: InstrId, op: Op, operands: &[InstrId]) -> InstrId {
+    let shape = module.instrs[like].shape.clone();
+    copies::push(module, like, op, operands, shape)
 }

@@ -806,7 +806,7 @@ fn pad_to_static(maker: &mut Maker) -> usize {
     made
 }
 
-/// Each window's largest element takes an element of the source, which has as many as there are
+/// The element that each window chooses takes an element of the source, which has as many as there are
 /// windows.
 fn select_and_scatter(maker: &mut Maker) -> usize {
     let ty = maker
@@ -821,7 +821,11 @@ fn select_and_scatter(maker: &mut Maker) -> usize {
         .map(|&d| 1 + maker.random.below(d.min(2)))
         .collect();
     let stride = 1 + maker.random.below(2);
-    let to = |d: usize| (of.dims[d] - size[d]) / stride + 1;
+    let pads: Vec<(usize, usize)> = size
+        .iter()
+        .map(|&s| (maker.random.below(s), maker.random.below(s)))
+        .collect();
+    let to = |d: usize| (pads[d].0 + of.dims[d] + pads[d].1 - size[d]) / stride + 1;
     let windows = Bounds {
         dims: (0..rank).map(to).collect(),
         ..of.clone()
@@ -830,10 +834,12 @@ fn select_and_scatter(maker: &mut Maker) -> usize {
         let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
         texts.join("x")
     };
+    let pads: Vec<String> = pads.iter().map(|(l, h)| format!("{l}_{h}")).collect();
     let window = format!(
-        "{{size={} stride={}}}",
+        "{{size={} stride={} pad={}}}",
         text(size.clone()),
-        text(vec![stride; rank])
+        text(vec![stride; rank]),
+        pads.join("x")
     );
     // As many elements as windows have positions over what is real.
     let least = maker.whole(ty, &[], -4, -4);
@@ -841,10 +847,12 @@ fn select_and_scatter(maker: &mut Maker) -> usize {
     let source = format!("reduce-window(v{x}, v{least}), window={window}, to_apply={most}");
     let source = gives(maker, &windows, source, &[x, least], Accuracy::Exact);
     let init = scalar(maker, ty, "0");
-    let scatter = body(maker, "add", ty);
+    let combiner = maker.random.pick(&["add", "maximum", "minimum"]);
+    let scatter = body(maker, combiner, ty);
+    let direction = maker.random.pick(&["GE", "GT", "LE", "LT"]);
     let select = maker.other(|name| {
         format!(
-            "{name} {{\n  a = {ty}[] parameter(0)\n  b = {ty}[] parameter(1)\n  ROOT c = pred[] compare(a, b), direction=GE\n}}\n"
+            "{name} {{\n  a = {ty}[] parameter(0)\n  b = {ty}[] parameter(1)\n  ROOT c = pred[] compare(a, b), direction={direction}\n}}\n"
         )
     });
     let text = format!(

@@ -1,20 +1,22 @@
 //! Contractions, reductions and windows over dynamic arrays.
 
-use crate::base::Diagnostic;
 use crate::base::Result;
-use crate::base::codes;
+use crate::hlo::BinaryOp;
 use crate::hlo::CompId;
 use crate::hlo::ComparisonDirection;
 use crate::hlo::ConvDims;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
+use crate::hlo::ScatterDims;
 use crate::hlo::WindowDim;
 use crate::hlo::dynamic::window_size;
 use crate::passes::legalize::batch_norm;
 use crate::passes::legalize::batch_norm::Real;
 use crate::passes::legalize::dynamic::masked::real;
 use crate::passes::legalize::dynamic::work::Work;
+use crate::shape::Dims;
 use crate::shape::PrimitiveType;
+use crate::shape::Shape;
 
 impl Work<'_> {
     /// Both operands are zero where either is not real in these pairs of dimensions.
@@ -134,7 +136,8 @@ impl Work<'_> {
         }
     }
 
-    /// What is not real loses every comparison, and what belongs to no real window adds nothing.
+    /// Where no window sees what is not real, what belongs to no real window adds nothing. Otherwise
+    /// places are found first and scattered to afterwards.
     pub(super) fn select_and_scatter(
         &mut self,
         window: &[WindowDim],
@@ -149,34 +152,85 @@ impl Work<'_> {
             let formula = window_size(&self.operands[0].shape, d, &window[d]);
             source_sizes.push((d, self.size(&formula)?));
         }
-        let reaches = |&(d, _): &(usize, InstrId)| {
+        let seen = |&(d, _): &(usize, InstrId)| {
             window[d] != WindowDim::default() && window[d].padding_high > 0
         };
-        let seen: Vec<(usize, InstrId)> = open.iter().copied().filter(reaches).collect();
-        let mut operand = self.operands[0].data;
-        if !seen.is_empty() {
-            let root = &self.b.module.instrs[self.b.module.comps[select].root];
-            let loser = match root.op {
-                Op::Compare { direction, .. } if !ty.is_complex() => Some(direction),
-                _ => None,
-            };
-            let loser = match loser {
-                Some(ComparisonDirection::Ge | ComparisonDirection::Gt) => self.b.lowest(ty),
-                Some(ComparisonDirection::Le | ComparisonDirection::Lt) => self.b.highest(ty),
-                _ => {
-                    let message = "`select-and-scatter` over a dynamic dimension with padding selects by something else than an order";
-                    return Err(Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, message));
-                }
-            };
-            operand = self.fill(operand, &seen, loser)?;
-        }
-        let init = self.operands[2].data;
-        let Some(nothing) = self.neutral(scatter, ty) else {
-            let message = "`select-and-scatter` over a dynamic dimension scatters by something else than one op";
-            return Err(Diagnostic::unsupported(codes::COMPILE_UNSUPPORTED, message));
+        let Some(nothing) = self.neutral(scatter, ty).filter(|_| !open.iter().any(seen)) else {
+            let chosen = self.chosen(window, select, &open, &source_sizes)?;
+            return self.scatter_to(chosen, scatter);
         };
         let source = self.fill(self.operands[1].data, &source_sizes, nothing)?;
+        let (operand, init) = (self.operands[0].data, self.operands[2].data);
         Ok(self.on(self.op.clone(), vec![operand, source, init]))
+    }
+
+    /// The position in row-major order that each window chooses among what is real, or -1: `s64` of
+    /// the source's dimensions.
+    fn chosen(
+        &mut self,
+        window: &[WindowDim],
+        select: CompId,
+        open: &[(usize, InstrId)],
+        source_sizes: &[(usize, InstrId)],
+    ) -> Result<InstrId> {
+        let shape = self.operands[0].shape.clone();
+        let at = self
+            .b
+            .iota(PrimitiveType::S64, &[shape.element_count()], 0)?;
+        let at = self.b.reshape(at, &shape.dims)?;
+        let nowhere = self.b.constant_int(PrimitiveType::S64, -1);
+        let at = self.fill(at, open, nowhere)?;
+        let any = self.b.constant_int(shape.ty, 0);
+        let better = self.better(select, shape.ty)?;
+        let op = Op::ReduceWindow {
+            window: window.into(),
+            body: better,
+        };
+        let found = self.b.op(op, &[self.operands[0].data, at, any, nowhere])?;
+        let place = self.b.gte(found, 1)?;
+        self.fill(place, source_sizes, nowhere)
+    }
+
+    /// A reducer of elements and their positions: which of two `select` keeps, positions below zero
+    /// losing.
+    fn better(&mut self, select: CompId, ty: PrimitiveType) -> Result<CompId> {
+        let (element, position) = (Shape::scalar(ty), Shape::scalar(PrimitiveType::S64));
+        let params = [element.clone(), position.clone(), element, position];
+        let name = format!("better.{}", self.b.module.comps.len());
+        self.b.computation(name, &params, |b, p| {
+            let zero = b.constant_int(PrimitiveType::S64, 0);
+            let kept = b.call(select, &[p[0], p[2]])?;
+            let alone = b.compare(ComparisonDirection::Lt, p[3], zero)?;
+            let kept = b.binary(BinaryOp::Or, kept, alone)?;
+            let is_real = b.compare(ComparisonDirection::Ge, p[1], zero)?;
+            let kept = b.binary(BinaryOp::And, kept, is_real)?;
+            let parts = [b.select(kept, p[0], p[2])?, b.select(kept, p[1], p[3])?];
+            b.tuple(&parts)
+        })
+    }
+
+    /// The elements of the source scattered over initial values, to positions in row-major order.
+    fn scatter_to(&mut self, positions: InstrId, body: CompId) -> Result<InstrId> {
+        let shape = self.operands[0].shape.clone();
+        let count = self.operands[1].shape.element_count();
+        let start = self
+            .b
+            .broadcast_scalar(self.operands[2].data, &[shape.element_count()])?;
+        let positions = self.b.reshape(positions, &[count])?;
+        let source = self.b.reshape(self.operands[1].data, &[count])?;
+        let op = Op::Scatter {
+            dims: ScatterDims {
+                inserted_window_dims: Dims::from_slice(&[0]),
+                scatter_dims_to_operand_dims: Dims::from_slice(&[0]),
+                index_vector_dim: 1,
+                ..ScatterDims::default()
+            },
+            body,
+            indices_are_sorted: false,
+            unique_indices: false,
+        };
+        let scattered = self.b.op(op, &[start, positions, source])?;
+        self.b.reshape(scattered, &shape.dims)
     }
 
     /// Batch normalization counts what is real.

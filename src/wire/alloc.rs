@@ -122,10 +122,15 @@ impl<'a> Slices<'a> {
         if PrimitiveType::from_number(shape.element_type).is_none() {
             return self.as_bytes(slice);
         }
-        Ok(ShapedSlice {
-            slice: self.slice(slice)?,
-            shape: decode_packed(shape)?,
-        })
+        let shape = decode_packed(shape)?;
+        let mut slice = self.slice(slice)?;
+        // The slice of an array that was dynamic once takes in its sizes, an s32 behind the data for
+        // each dimension, where the thunk has a static shape and works on the data alone.
+        let data = shape.byte_size() as u64;
+        if !shape.is_dynamic() && slice.size == data + 4 * shape.rank() as u64 {
+            slice.size = data;
+        }
+        Ok(ShapedSlice { slice, shape })
     }
 
     /// The shaped slice a proto describes.
@@ -352,5 +357,36 @@ pub(super) fn decode_logical(
         Some(id) => Err(bad(format!(
             "the assigned logical buffer {id} is not listed"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_of_arrays_that_were_dynamic_lose_their_sizes() {
+        let mut allocs = Arena::default();
+        allocs.push(Allocation {
+            size: ByteSize(64),
+            kind: AllocKind::Owned,
+            live_out: false,
+            color: 0,
+        });
+        let read = |size: u64, dims: [usize; 2]| {
+            let mut shape = ArrayShape::new(PrimitiveType::Pred, dims);
+            shape.layout = Some(shape.layout_or_default());
+            let slice = Slice {
+                alloc: AllocId::from_index(0),
+                offset: 8,
+                size,
+            };
+            let proto = encode_shaped(&ShapedSlice { slice, shape });
+            Slices::new(&allocs).shaped(Some(&proto)).unwrap().slice
+        };
+        assert_eq!(read(16, [2, 4]).size, 8);
+        assert_eq!(read(8, [2, 4]).size, 8);
+        // Any other size is left to the check of the executable.
+        assert_eq!(read(12, [2, 4]).size, 12);
     }
 }

@@ -390,7 +390,7 @@ impl<'a> Reader<'a> {
         let pos = self.scan.pos();
         let word = self.scan.keyword().unwrap_or_default();
         let parts = word.strip_prefix('e').and_then(|w| w.split_once('m'));
-        let number = |text: &str| text.parse::<u16>().ok().map(i32::from);
+        let number = |text: &str| text.parse::<i32>().ok();
         let parts = parts.and_then(|(e, m)| Some((number(e)?, number(m)?)));
         let Some((exponent, mantissa)) = parts else {
             return Err(self.scan.error_at(pos, "a format that is not like `e5m10`"));

@@ -520,6 +520,7 @@ fn the_pretty_form_says_it_all_or_is_generic() {
         // Bits are counted by an i32, an i64 is something else.
         "%0 = \"stablehlo.reduce_precision\"(%a) {exponent_bits = 8 : i64, mantissa_bits = 0 : i64} \
          : (tensor<f32>) -> tensor<f32>",
+        "%0 = stablehlo.reduce_precision %a, format = e2147483647m131077 : tensor<f32>",
         "%0 = \"func.return\"() : () -> tensor<f32>",
         // Flags are words.
         "%0 = \"arith.negf\"(%a) <{fastmath = #arith.fastmath<{v = 7 : i32}>}> : (tensor<f32>) -> tensor<f32>",

@@ -138,6 +138,8 @@ fn respell(attr: &Attr, spelling: Spelling) -> Result<Attr, &'static str> {
         _ => None,
     };
     Ok(match spelling {
+        // VHLO has strings only, and would make one of it.
+        Spelling::Same if matches!(attr, Attr::Symbol(_)) => return Err("something else"),
         Spelling::Same => attr.clone(),
         Spelling::Ints => tensor(&list_of(attr, &Type::I64).ok_or("a list of 64-bit integers")?),
         Spelling::Bools => bools(&list_of(attr, &Type::I1).ok_or("a list of booleans")?),

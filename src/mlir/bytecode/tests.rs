@@ -364,6 +364,16 @@ fn what_a_form_of_an_op_needs_is_named() {
 }
 
 #[test]
+fn symbols_are_written_where_vhlo_has_names() {
+    let text = "func.func @main(%a: tensor<f32>) {\n\
+         %0 = stablehlo.custom_call @f(%a) {backend_config = @\"\"} : (tensor<f32>) -> tensor<f32>\n\
+         return\n}\n";
+    let error = write(&text::read(text).unwrap(), vhlo_ops::NEWEST).unwrap_err();
+    let wanted = "attribute `backend_config` is a symbol where something else should be";
+    assert!(error.message.contains(wanted), "{error}");
+}
+
+#[test]
 fn an_unknown_op_is_named_with_the_artifact_and_what_is_read() {
     let mut file = OLD_1_17.to_vec();
     let at = file.windows(11).position(|w| w == b"constant_v1").unwrap();

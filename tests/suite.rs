@@ -20,6 +20,7 @@ mod plans;
 mod rules;
 mod semantics;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::path::PathBuf;
@@ -160,19 +161,20 @@ fn expecting(
     })
 }
 
-/// The programs that ship, and the outside corpus when there is one.
+/// The programs that ship, and those of the outside corpus when there is one, by name; of two of the
+/// same name the shipped one.
 fn cases() -> Vec<(String, Case)> {
     let outside = std::env::var_os("XLA_AOT_CORPUS")
         .map_or_else(|| PathBuf::from("../shared/corpus"), PathBuf::from);
-    let root = if outside.is_dir() {
-        outside
-    } else {
-        PathBuf::from("tests/programs")
-    };
-    Case::all(&root)
-        .into_iter()
-        .map(|case| (format!("{}/{}", case.kind, case.name), case))
-        .collect()
+    let shipped = Path::new("tests/programs");
+    let mut cases = BTreeMap::new();
+    for root in [outside.as_path(), shipped] {
+        if root.is_dir() {
+            let found = Case::all(root).into_iter();
+            cases.extend(found.map(|case| (format!("{}/{}", case.kind, case.name), case)));
+        }
+    }
+    cases.into_iter().collect()
 }
 
 fn read(path: &Path) -> Result<Module, Failed> {

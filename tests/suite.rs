@@ -162,13 +162,13 @@ fn expecting(
 }
 
 /// The programs that ship, and those of the outside corpus when there is one, by name; of two of the
-/// same name the shipped one.
+/// same name the outside one, which has more forms.
 fn cases() -> Vec<(String, Case)> {
     let outside = std::env::var_os("XLA_AOT_CORPUS")
         .map_or_else(|| PathBuf::from("../shared/corpus"), PathBuf::from);
     let shipped = Path::new("tests/programs");
     let mut cases = BTreeMap::new();
-    for root in [outside.as_path(), shipped] {
+    for root in [shipped, outside.as_path()] {
         if root.is_dir() {
             let found = Case::all(root).into_iter();
             cases.extend(found.map(|case| (format!("{}/{}", case.kind, case.name), case)));

@@ -77,7 +77,7 @@ impl<'m> Converter<'m> {
                 let high = self.known_sizes(op, high, "edge_padding_high")?;
                 let interior = self.known_sizes(op, interior, "interior_padding")?;
                 let dims = self.pad_dims(op, &low, &high, &interior)?;
-                self.emit_one(op, Op::Pad { dims }, &[x, value])?;
+                self.pad_by(op, dims, &[x, value])?;
             }
             "real_dynamic_slice" => {
                 let [x, starts, limits, strides] = self.exactly(op)?;

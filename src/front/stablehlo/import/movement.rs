@@ -96,9 +96,8 @@ impl<'m> Converter<'m> {
                 let low = op.attr_ints("edge_padding_low")?;
                 let high = op.attr_ints("edge_padding_high")?;
                 let interior = op.attr_ints("interior_padding")?;
-                Op::Pad {
-                    dims: self.pad_dims(op, &low, &high, &interior)?,
-                }
+                let dims = self.pad_dims(op, &low, &high, &interior)?;
+                return self.pad_by(op, dims, &operands);
             }
             "dynamic_slice" => Op::DynamicSlice {
                 sizes: self.dims(op, "slice_sizes")?,
@@ -144,6 +143,24 @@ impl<'m> Converter<'m> {
             interior: interior[d],
         });
         Ok(dims.collect())
+    }
+
+    /// A pad, unless nothing changes.
+    pub(super) fn pad_by(
+        &mut self,
+        op: OpRef<'m>,
+        dims: SmallVec<[PadDim; 4]>,
+        operands: &[InstrId],
+    ) -> Result<()> {
+        let nothing = dims.iter().all(|dim| *dim == PadDim::default());
+        let hlo = Op::Pad { dims };
+        match operands {
+            &[x, _] if nothing => {
+                self.inferred(&hlo, operands, self.out.shape(x))?;
+                self.set_one(op, x)
+            }
+            _ => self.emit_one(op, hlo, operands),
+        }
     }
 
     /// A reshape, unless nothing changes.

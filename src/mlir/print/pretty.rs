@@ -171,19 +171,17 @@ impl Printer<'_> {
                 Attr::Bool(value) => write!(self.out, " {value}").ok(),
                 _ => None,
             },
-            Step::String(name) | Step::SymbolName(name) => {
+            Step::String(name) => {
                 let Attr::String(bytes) = of(name)? else {
                     return None;
                 };
                 self.space();
-                match step {
-                    Step::String(_) => quote(bytes, &mut self.out),
-                    _ => {
-                        self.out.push('@');
-                        attr::write_name(std::str::from_utf8(bytes).ok()?, &mut self.out);
-                    }
-                }
+                quote(bytes, &mut self.out);
                 Some(())
+            }
+            Step::SymbolName(name) => {
+                self.space();
+                self.symbol_name(op, name)
             }
             Step::Symbol(name) => match of(name)? {
                 Attr::Symbol(symbol) => {
@@ -240,6 +238,15 @@ impl Printer<'_> {
             _ => self.window_step(op, step),
         }
     }
+    /// `@name`, of an attribute that is a string without a type.
+    fn symbol_name(&mut self, op: &Op, name: &str) -> Option<()> {
+        let Attr::String(bytes) = op.attrs.get(name)? else {
+            return None;
+        };
+        self.out.push('@');
+        attr::write_name(std::str::from_utf8(bytes).ok()?, &mut self.out);
+        Some(())
+    }
     /// `[0, 1]` after a space.
     fn int_list(&mut self, attr: &Attr) -> Option<()> {
         match attr {
@@ -255,7 +262,7 @@ impl Printer<'_> {
         match step {
             Step::Slice => {
                 let lists = ["start_indices", "limit_indices", "strides"];
-                let [starts, limits, strides] = lists.map(|l| of(l).and_then(Attr::ints));
+                let [starts, limits, strides] = lists.map(|l| of(l).and_then(long_ints));
                 let (starts, limits, strides) = (starts?, limits?, strides?);
                 let same = starts.len() == limits.len() && limits.len() == strides.len();
                 let one = |((s, l), d): ((&i64, &i64), &i64)| match d {
@@ -280,9 +287,9 @@ impl Printer<'_> {
                 let rhs = list("rhs_contracting_dimensions")?;
                 write!(self.out, " contracting_dims = {lhs:?} x {rhs:?}").ok()
             }
-            Step::Precision => self.precision(of("precision_config")),
+            Step::Precision => self.precision(op),
             Step::PrecisionAlgorithm => {
-                self.precision(of("precision_config"))?;
+                self.precision(op)?;
                 let Some(algorithm) = of("algorithm") else {
                     return Some(());
                 };
@@ -308,15 +315,19 @@ impl Printer<'_> {
         }
     }
     /// `, precision = [DEFAULT, HIGH]`.
-    fn precision(&mut self, config: Option<&Attr>) -> Option<()> {
-        let Some(config) = config else {
+    fn precision(&mut self, op: &Op) -> Option<()> {
+        let Some(config) = op.attrs.get("precision_config") else {
             return Some(());
         };
-        let cases = config
-            .as_array()?
-            .iter()
-            .map(|item| item.as_enum("precision"));
-        let cases = cases.collect::<Option<Vec<&str>>>()?;
+        let mut cases = Vec::new();
+        for item in config.as_array()? {
+            match item {
+                Attr::Enum(e) if e.kind == "precision" && op.name.starts_with(&*e.dialect) => {
+                    cases.push(e.case.as_str());
+                }
+                _ => return None,
+            }
+        }
         write!(self.out, ", precision = [{}]", cases.join(", ")).ok()
     }
     /// `stride = [1, 1], pad = [[0, 0], [0, 0]]`.
@@ -327,10 +338,12 @@ impl Printer<'_> {
                 continue;
             };
             let text = match attr {
-                Attr::DenseArray(array) if array.element == Type::I1 => {
+                Attr::DenseArray(array) if *word == "reverse" && array.element == Type::I1 => {
                     format!("{:?}", array.bools()?)
                 }
-                Attr::DenseArray(array) if *word != "reverse" => format!("{:?}", array.ints()?),
+                Attr::DenseArray(array) if *word != "reverse" && array.element == Type::I64 => {
+                    format!("{:?}", array.ints()?)
+                }
                 Attr::Dense(dense) if *word == "pad" && *dense.ty.element() == Type::I64 => {
                     let ints = dense.ints()?;
                     let pairs: Vec<&[i64]> = ints.chunks(2).collect();
@@ -461,9 +474,9 @@ impl Printer<'_> {
         };
         self.only_block(region)?;
         self.out.push_str("module");
-        if let Some(name) = op.attrs.get("sym_name") {
-            self.out.push_str(" @");
-            attr::write_name(name.as_str()?, &mut self.out);
+        if op.attrs.get("sym_name").is_some() {
+            self.out.push(' ');
+            self.symbol_name(op, "sym_name")?;
         }
         self.other_attrs(op, &["sym_name"], "attributes ");
         self.out.push(' ');
@@ -483,8 +496,7 @@ impl Printer<'_> {
             }
             Some(_) => return None,
         }
-        self.out.push('@');
-        attr::write_name(op.attrs.get("sym_name")?.as_str()?, &mut self.out);
+        self.symbol_name(op, "sym_name")?;
         let Some(Attr::Type(Type::Function(ty))) = op.attrs.get("function_type") else {
             return None;
         };
@@ -702,6 +714,16 @@ fn signature_attrs<'m>(op: &'m Op, name: &str, count: usize) -> Option<Vec<&'m A
         .map(Attr::as_dict)
         .collect::<Option<Vec<_>>>()?;
     (dicts.len() == count && some).then_some(dicts)
+}
+
+/// A list of 64-bit integers.
+fn long_ints(attr: &Attr) -> Option<Vec<i64>> {
+    let element = match attr {
+        Attr::DenseArray(array) => &array.element,
+        Attr::Dense(dense) => dense.ty.element(),
+        _ => return None,
+    };
+    (*element == Type::I64).then(|| attr.ints())?
 }
 
 /// The attributes that steps write.

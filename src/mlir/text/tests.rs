@@ -521,6 +521,14 @@ fn the_pretty_form_says_it_all_or_is_generic() {
         "%0 = \"stablehlo.reduce_precision\"(%a) {exponent_bits = 8 : i64, mantissa_bits = 0 : i64} \
          : (tensor<f32>) -> tensor<f32>",
         "%0 = stablehlo.reduce_precision %a, format = e2147483647m131077 : tensor<f32>",
+        // Lists have 64-bit integers, and precisions are the dialect's own.
+        "%0 = \"stablehlo.slice\"(%a) {start_indices = array<i32: 0>, limit_indices = array<i64: 2>, \
+         strides = array<i64: 1>} : (tensor<f32>) -> tensor<f32>",
+        "%0 = \"stablehlo.dot\"(%a, %a) {precision_config = [#mhlo<precision HIGH>, #mhlo<precision HIGH>]} \
+         : (tensor<f32>, tensor<f32>) -> tensor<f32>",
+        // A name that has a type.
+        "\"builtin.module\"() <{sym_name = \"m\" : i1}> ({\n^b:\n}) : () -> ()",
+        "\"func.func\"() <{function_type = () -> (), sym_name = \"g\" : i1}> ({\n}) : () -> ()",
         "%0 = \"func.return\"() : () -> tensor<f32>",
         // Flags are words.
         "%0 = \"arith.negf\"(%a) <{fastmath = #arith.fastmath<{v = 7 : i32}>}> : (tensor<f32>) -> tensor<f32>",

@@ -432,15 +432,21 @@ const IN_PLACE_STRIDE: usize = 4096;
 /// Chooses tile sizes.
 pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     let width = product.accumulator.byte_width();
-    let lanes = (target.vector_bytes() as usize / width).max(1);
+    let strategy = strategy(product, module);
+    let vector_bytes = vector_bytes(product, strategy, target);
+    let lanes = (vector_bytes / width).max(1);
     let registers = target.cpu().map_or(16, |cpu| cpu.vector_registers);
     // Accumulators take most registers; a vector of the right side and a broadcast take the rest.
-    let (tile_rows, vectors) = match (registers, target.vector_bytes()) {
-        (32, 64) => (12, 2),
-        (32, _) => (8, 3),
-        _ => (6, 2),
+    let (fewest, most, vectors) = match (registers, vector_bytes) {
+        (32, 64) => (8, 12, 2),
+        (32, _) => (6, 8, 3),
+        _ => (5, 6, 2),
     };
-    let strategy = strategy(product, module);
+    // Rows that no tile of its own has to be made for, where that leaves enough to do at a time.
+    let tile_rows = (fewest..=most)
+        .rev()
+        .find(|&rows| product.m.is_multiple_of(rows))
+        .unwrap_or(most);
     let mut vectors = vectors.min(product.n.div_ceil(lanes)).max(1);
     let in_place = product.m <= IN_PLACE_TILES * tile_rows
         && product.n.is_multiple_of(lanes)
@@ -508,6 +514,25 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         m_block,
         n_block,
         batch_block,
+    }
+}
+
+/// Bytes of a vector of accumulators: those of the widest registers, where the columns fill them and
+/// arithmetic is what takes the time.
+fn vector_bytes(product: &Product, strategy: Strategy, target: &Target) -> usize {
+    let usual = target.vector_bytes() as usize;
+    let widest = target
+        .cpu()
+        .map_or(usual, |cpu| cpu.register_bytes() as usize);
+    if strategy != Strategy::Tiled {
+        return usual;
+    }
+    let width = product.accumulator.byte_width();
+    let filled = |bytes: usize| product.n.next_multiple_of((bytes / width).max(1));
+    if 3 * filled(widest) <= 4 * filled(usual) {
+        widest
+    } else {
+        usual
     }
 }
 

@@ -70,6 +70,18 @@ impl CpuSpec {
     pub fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|f| f == feature)
     }
+
+    /// Width of the widest vector registers there are, in bytes. It is more than
+    /// [`CpuSpec::vector_bytes`] on machines that lose by it, except where arithmetic is all there
+    /// is to do.
+    pub fn register_bytes(&self) -> u32 {
+        match self.family {
+            CpuFamily::AArch64 => 16,
+            CpuFamily::X86_64 if self.has("avx512f") => 64,
+            CpuFamily::X86_64 if self.has("avx") => 32,
+            CpuFamily::X86_64 => 16,
+        }
+    }
 }
 
 /// The feature suffix of a compute capability.

@@ -376,7 +376,7 @@ pub fn native(host: &HostInfo) -> Result<Target> {
         None => return Err(unknown("CPU", &host.cpu, builtin::cpu_names())),
     };
     let isa = Isa::of(family);
-    let shape = widest_vector(&spec);
+    let shape = spec.register_bytes();
     spec.name = "native".to_owned();
     spec.family = family;
     triple::default_triple(family).clone_into(&mut spec.triple);
@@ -424,7 +424,7 @@ fn cpu_from_text(description: &BuiltinTarget) -> Result<CpuSpec> {
 }
 
 fn apply_features(spec: &mut CpuSpec, changes: &str) -> Result<()> {
-    let before = widest_vector(spec);
+    let before = spec.register_bytes();
     let isa = Isa::of(spec.family);
     let (on, off) = isa.apply(&spec.features, changes)?;
     spec.features = on.into_iter().collect();
@@ -433,20 +433,10 @@ fn apply_features(spec: &mut CpuSpec, changes: &str) -> Result<()> {
     Ok(())
 }
 
-/// The width of the widest vector registers that the features give, in bytes.
-fn widest_vector(spec: &CpuSpec) -> u32 {
-    match spec.family {
-        CpuFamily::AArch64 => 16,
-        CpuFamily::X86_64 if spec.has("avx512f") => 64,
-        CpuFamily::X86_64 if spec.has("avx") => 32,
-        CpuFamily::X86_64 => 16,
-    }
-}
-
 /// Fits vector sizes to changed features. A processor that does better with narrower vectors than
 /// it has keeps to them.
 fn reshape_vectors(spec: &mut CpuSpec, widest_before: u32) {
-    let widest = widest_vector(spec);
+    let widest = spec.register_bytes();
     if widest != widest_before {
         let prefers_narrow = spec.vector_bytes < widest_before;
         let wanted = if prefers_narrow {

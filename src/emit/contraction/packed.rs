@@ -504,7 +504,14 @@ impl Task<'_, '_> {
                 None => tile::zeros(b, self.scalar(), self.tiling.lanes),
             })
             .collect();
-        let result = tile::multiply(b, self.tiling, rows, panel, (height, block.summed.1), init);
+        let result = tile::multiply(
+            b,
+            (self.tiling, self.product.k),
+            rows,
+            panel,
+            (height, block.summed.1),
+            init,
+        );
         if let Some((sums, start)) = start {
             for (i, sum) in result.into_iter().enumerate() {
                 let at = place(b, start, i);

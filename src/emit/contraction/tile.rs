@@ -45,10 +45,11 @@ pub(super) fn zeros(b: &mut KernelBuilder, scalar: Scalar, lanes: usize) -> Expr
 /// Steps of the summed coordinate written out in one iteration.
 const STEPS: i64 = 4;
 
-/// Adds the products over `k` of `0..length` to the sums, which stand row by row, vector by vector.
+/// Adds the products over a block of the summed length `k`, which is `length` long, to the sums, which
+/// stand row by row, vector by vector.
 pub(super) fn multiply(
     b: &mut KernelBuilder,
-    tiling: &Tiling,
+    (tiling, k): (&Tiling, usize),
     rows: Rows,
     panel: Panel,
     (row_count, length): (usize, ExprId),
@@ -88,9 +89,11 @@ pub(super) fn multiply(
             sums
         },
     );
-    let is_exact = b
-        .as_const_index(length)
-        .is_some_and(|length| length % STEPS == 0);
+    // Blocks of the summed length are as long as each other, but for the last.
+    let steps = STEPS as usize * if tiling.pairs { 2 } else { 1 };
+    let is_exact = [k, tiling.k_block]
+        .iter()
+        .all(|length| length.is_multiple_of(steps));
     if !is_exact {
         sums = b.for_carried(
             (whole, length, one),

@@ -101,6 +101,33 @@ pub struct Product {
     pub operand_type: Option<PrimitiveType>,
 }
 
+impl Product {
+    /// The product of the transposes: the same sums with rows and columns exchanged.
+    fn exchanged(&self) -> Self {
+        let exchange = |&(axis, part): &(Axis, usize)| {
+            let axis = match axis {
+                Axis::Batch => Axis::Batch,
+                Axis::Row => Axis::Column,
+                Axis::Column => Axis::Row,
+            };
+            (axis, part)
+        };
+        Self {
+            lhs: self.rhs.clone(),
+            rhs: self.lhs.clone(),
+            m: self.n,
+            n: self.m,
+            output: self.output.iter().map(exchange).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether a task has room for a copy of all rows of one batch.
+    pub fn rows_fit(&self) -> bool {
+        self.m * self.k * self.accumulator.byte_width() <= ROWS_BYTES
+    }
+}
+
 /// The dot or convolution that shapes an instruction: itself, or the only one in a fusion.
 pub fn hero(module: &Module, instr: InstrId) -> Option<InstrId> {
     let is_hero =
@@ -419,7 +446,10 @@ impl Tiling {
 }
 
 /// Most rows of a product whose right side is read once, unpacked.
-const FEW_ROWS: usize = 4;
+const FEW_ROWS: usize = 8;
+
+/// Most bytes of a copy of the rows of such a product.
+const ROWS_BYTES: usize = 256 * 1024;
 
 /// Most rows, in register tiles, of a product that reads panels of the right side where they lie:
 /// each is read once for every tile of rows.
@@ -429,8 +459,26 @@ const IN_PLACE_TILES: usize = 2;
 /// in a page of its own, and many fall into the same lines of the cache.
 const IN_PLACE_STRIDE: usize = 4096;
 
+/// A product as a CPU computes it, and how it is cut: few columns become few rows.
+pub fn on_cpu(product: Product, module: &Module, target: &Target) -> (Product, Tiling) {
+    let exchanged = product.exchanged();
+    let has_few_columns = product.n <= FEW_ROWS && product.n <= product.m && exchanged.rows_fit();
+    let gains = || match strategy(&exchanged, module) {
+        Strategy::Tiled => false,
+        Strategy::Streamed => product.n < product.m,
+        Strategy::DotProducts => strategy(&product, module) != Strategy::DotProducts,
+    };
+    let product = if has_few_columns && gains() {
+        exchanged
+    } else {
+        product
+    };
+    let tiling = tiling(&product, module, target);
+    (product, tiling)
+}
+
 /// Chooses tile sizes.
-pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
+fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     let width = product.accumulator.byte_width();
     let strategy = strategy(product, module);
     let vector_bytes = vector_bytes(product, strategy, target);
@@ -517,18 +565,20 @@ pub fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     }
 }
 
-/// Bytes of a vector of accumulators: those of the widest registers, where the columns fill them and
-/// arithmetic is what takes the time.
+/// Bytes of a vector of accumulators: those of the widest registers, where what lies along them fills
+/// them and arithmetic is what takes the time.
 fn vector_bytes(product: &Product, strategy: Strategy, target: &Target) -> usize {
     let usual = target.vector_bytes() as usize;
     let widest = target
         .cpu()
         .map_or(usual, |cpu| cpu.register_bytes() as usize);
-    if strategy != Strategy::Tiled {
-        return usual;
-    }
+    let along = match strategy {
+        Strategy::Tiled => product.n,
+        Strategy::DotProducts if product.m > 1 => product.k,
+        Strategy::DotProducts | Strategy::Streamed => return usual,
+    };
     let width = product.accumulator.byte_width();
-    let filled = |bytes: usize| product.n.next_multiple_of((bytes / width).max(1));
+    let filled = |bytes: usize| along.next_multiple_of((bytes / width).max(1));
     if 3 * filled(widest) <= 4 * filled(usual) {
         widest
     } else {
@@ -586,11 +636,13 @@ fn strategy(product: &Product, module: &Module) -> Strategy {
     if product.m > FEW_ROWS || product.n < 8 && product.k < 8 {
         return Strategy::Tiled;
     }
-    let rank = module
-        .shape(product.rhs.operand)
-        .as_array()
-        .map_or(0, ArrayShape::rank);
-    let innermost = |dims: &Dims| dims.last().is_some_and(|&d| d + 1 == rank);
+    let Some(array) = module.shape(product.rhs.operand).as_array() else {
+        return Strategy::Tiled;
+    };
+    let innermost = |dims: &Dims| {
+        let ends = |&last: &usize| array.dims[last + 1..].iter().all(|&size| size == 1);
+        dims.last().is_some_and(ends)
+    };
     if innermost(summed) {
         Strategy::DotProducts
     } else if innermost(free) {
@@ -616,6 +668,7 @@ pub fn scratch_bytes(module: &Module, instr: InstrId, target: &Target) -> u64 {
         return 0;
     }
     product(module, instr).map_or(0, |product| {
-        packed_bytes(&product, &tiling(&product, module, target))
+        let (product, tiling) = on_cpu(product, module, target);
+        packed_bytes(&product, &tiling)
     })
 }

@@ -1,4 +1,5 @@
 //! Products with few rows, bound by the memory the right side is read from: read once, as it lies.
+//! Here its columns are innermost; see [`super::dot_products`] for the other way round.
 
 use crate::analysis::contraction::Product;
 use crate::analysis::contraction::Tiling;
@@ -20,7 +21,6 @@ use crate::kernel::BufId;
 use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::kernel::Space;
-use crate::kernel::Unroll;
 
 /// Bytes of the right side worth a task.
 const TASK_BYTES: usize = 512 * 1024;
@@ -28,11 +28,8 @@ const TASK_BYTES: usize = 512 * 1024;
 /// Rows of the right side added at a time when its columns are streamed.
 const STREAMS: i64 = 8;
 
-/// Columns whose dot products run side by side.
-const SIDE_BY_SIDE: usize = 4;
-
 /// How the columns are shared out: columns of a task and tasks of one batch.
-fn share(
+pub(super) fn share(
     product: &Product,
     request: &KernelRequest<'_>,
     step: usize,
@@ -47,7 +44,7 @@ fn share(
 }
 
 /// The batch and the columns `[start, end)` of this task.
-fn columns_of_task(
+pub(super) fn columns_of_task(
     b: &mut KernelBuilder,
     product: &Product,
     (columns, tasks): (usize, usize),
@@ -61,7 +58,7 @@ fn columns_of_task(
     (batch, start, b.binary(BinaryOp::SMin, end, bound))
 }
 
-fn launch(product: &Product, tasks: usize) -> Launch {
+pub(super) fn launch(product: &Product, tasks: usize) -> Launch {
     Launch {
         workgroups: [(product.batch * tasks) as u64, 1, 1],
         ..Launch::SINGLE
@@ -225,128 +222,5 @@ impl Streamed<'_, '_> {
             let row = b.index(row);
             self.store.sums(b, (batch, row, column), sum);
         });
-    }
-}
-
-/// A vector of partial sums for each row and column, several columns at a time.
-pub(super) fn emit_dot_products(
-    request: &KernelRequest<'_>,
-    product: &Product,
-    tiling: &Tiling,
-) -> Result<Emitted> {
-    let Setup { mut b, body } = Setup::new(request);
-    let width = if product.m > 2 {
-        SIDE_BY_SIDE / 2
-    } else {
-        SIDE_BY_SIDE
-    };
-    let (columns, tasks) = share(product, request, width, usize::MAX / 2);
-    {
-        let b = &mut b;
-        let dots = DotProducts {
-            lhs: Reader::lhs(&body.el, product),
-            rhs: Reader::rhs(&body.el, product),
-            store: Store::new(&body, product),
-            product,
-            lanes: tiling.lanes,
-        };
-        let (batch, start, end) = columns_of_task(b, product, (columns, tasks));
-        let main = b.index((product.n / width * width) as i64);
-        let main = b.binary(BinaryOp::SMin, main, end);
-        let (step, one) = (b.index(width as i64), b.index(1));
-        b.for_loop((start, main, step), |b, column| {
-            body.el.scope(|| dots.columns(b, batch, column, width));
-        });
-        if !product.n.is_multiple_of(width) {
-            b.for_loop((main, end, one), |b, column| {
-                body.el.scope(|| dots.columns(b, batch, column, 1));
-            });
-        }
-    }
-    body.finish(b, launch(product, tasks))
-}
-
-struct DotProducts<'a, 'm> {
-    lhs: Reader<'a, 'm>,
-    rhs: Reader<'a, 'm>,
-    store: Store<'a, 'm>,
-    product: &'a Product,
-    lanes: usize,
-}
-
-impl DotProducts<'_, '_> {
-    /// The sums of all rows for `width` columns.
-    fn columns(&self, b: &mut KernelBuilder, batch: ExprId, column: ExprId, width: usize) {
-        let scalar = value::register(self.product.accumulator);
-        let both = self.lhs.vectorizes(Along::Summed, self.lanes)
-            && self.rhs.vectorizes(Along::Summed, self.lanes);
-        let lanes = if both { self.lanes } else { 1 };
-        let k = self.product.k;
-        let main = k / lanes * lanes;
-        let count = self.product.m * width;
-        let zero = tile::zeros(b, scalar, lanes);
-        let bounds = (b.index(0), b.index(main as i64), b.index(lanes as i64));
-        let partial = b.for_carried(bounds, &vec![zero; count], Unroll::Auto, |b, k, sums| {
-            self.step(b, (batch, column, k), width, lanes, sums)
-        });
-        let sums: Vec<ExprId> = partial
-            .into_iter()
-            .map(|sum| b.reduce_lanes(BinaryOp::Add, sum))
-            .collect();
-        let bounds = (b.index(main as i64), b.index(k as i64), b.index(1));
-        let sums = if main == k {
-            sums
-        } else {
-            b.for_carried(bounds, &sums, Unroll::Never, |b, k, sums| {
-                self.step(b, (batch, column, k), width, 1, sums)
-            })
-        };
-        for (row, sums) in sums.chunks(width).enumerate() {
-            let row = b.index(row as i64);
-            let vector = b.vector(sums);
-            self.store.sums(b, (batch, row, column), vector);
-        }
-    }
-
-    fn step(
-        &self,
-        b: &mut KernelBuilder,
-        (batch, column, summed): (ExprId, ExprId, ExprId),
-        width: usize,
-        lanes: usize,
-        sums: &[ExprId],
-    ) -> Vec<ExprId> {
-        self.store.scope(|| {
-            let rows: Vec<ExprId> = (0..self.product.m as i64)
-                .map(|row| {
-                    let free = b.index(row);
-                    self.lhs.read(
-                        b,
-                        Place {
-                            batch,
-                            free,
-                            summed,
-                        },
-                        Along::Summed,
-                        lanes as u16,
-                    )
-                })
-                .collect();
-            let mut next = sums.to_vec();
-            for c in 0..width {
-                let free = b.add_const(column, c as i64);
-                let place = Place {
-                    batch,
-                    free,
-                    summed,
-                };
-                let vector = self.rhs.read(b, place, Along::Summed, lanes as u16);
-                for (row, &x) in rows.iter().enumerate() {
-                    let sum = &mut next[row * width + c];
-                    *sum = multiply_add(b, x, vector, *sum);
-                }
-            }
-            next
-        })
     }
 }

@@ -4,6 +4,7 @@
 //! into tiles. What surrounds the product in a fusion is computed where operands are read
 //! (prologue) and where sums are written (epilogue).
 
+mod dot_products;
 mod few_rows;
 mod gpu;
 mod pack;
@@ -34,11 +35,11 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Option<Emitted>> {
     if request.target.platform() == Platform::Cuda {
         return gpu::emit(request, &product);
     }
-    let tiling = contraction::tiling(&product, request.module, request.target);
+    let (product, tiling) = contraction::on_cpu(product, request.module, request.target);
     match tiling.strategy {
         Strategy::Tiled => packed::emit(request, &product, &tiling),
         Strategy::Streamed => few_rows::emit_streamed(request, &product, &tiling),
-        Strategy::DotProducts => few_rows::emit_dot_products(request, &product, &tiling),
+        Strategy::DotProducts => dot_products::emit(request, &product, &tiling),
     }
     .map(Some)
 }

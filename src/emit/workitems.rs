@@ -595,7 +595,7 @@ impl<'g, 'k> Item<'g, 'k> {
                 };
                 self.product(scalar, self.get(a), self.get(b), &self.get(c))
             }
-            ExprKind::Stmt | ExprKind::Mma { .. } => {
+            ExprKind::Stmt | ExprKind::Dot { .. } | ExprKind::Mma { .. } => {
                 panic!("{:?} is not run here", kernel.exprs[id].kind)
             }
         }

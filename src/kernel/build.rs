@@ -17,6 +17,7 @@ use crate::kernel::Buffer;
 use crate::kernel::Carried;
 use crate::kernel::CastOp;
 use crate::kernel::CmpOp;
+use crate::kernel::DotKind;
 use crate::kernel::Expr;
 use crate::kernel::ExprId;
 use crate::kernel::ExprKind;
@@ -353,6 +354,10 @@ impl KernelBuilder {
     pub fn fma_exact(&mut self, a: ExprId, b: ExprId, c: ExprId) -> ExprId {
         let (a, b, c) = self.match_lanes3(a, b, c);
         self.expr(ExprKind::FmaExact(a, b, c), self.ty(a))
+    }
+    /// Products of small integers, those of neighbours added to a lane of `c`.
+    pub fn dot(&mut self, kind: DotKind, a: ExprId, b: ExprId, c: ExprId) -> ExprId {
+        self.expr(ExprKind::Dot { kind, a, b, c }, self.ty(c))
     }
     fn match_lanes3(&mut self, a: ExprId, b: ExprId, c: ExprId) -> (ExprId, ExprId, ExprId) {
         let lanes = self.ty(a).lanes.max(self.ty(b).lanes).max(self.ty(c).lanes);

@@ -491,6 +491,12 @@ impl Checker<'_> {
                     format!("no fma of {ty}")
                 })
             }
+            ExprKind::Dot { kind, a, b, c } => {
+                same("left operand", of(a), kind.operand(ty))?;
+                same("right operand", of(b), kind.operand(ty))?;
+                same("start", of(c), ty)?;
+                ensure(ty.scalar == Scalar::I32, || format!("no dot in {ty}"))
+            }
             ExprKind::Cmp(op, a, b) => {
                 same("right operand", of(b), of(a))?;
                 same("result", ty, of(a).with_scalar(Scalar::I1))?;

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::define_id;
 use crate::kernel::BufId;
+use crate::kernel::Scalar;
 use crate::kernel::Ty;
 
 define_id! {
@@ -181,6 +182,27 @@ pub enum MmaKind {
     S8,
 }
 
+/// What [`ExprKind::Dot`] multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DotKind {
+    /// Signed bytes.
+    Bytes,
+    /// Unsigned bytes by signed ones.
+    MixedBytes,
+    /// Signed integers of 16 bits.
+    Words,
+}
+
+impl DotKind {
+    /// What is multiplied to get sums of that type: as many bits.
+    pub fn operand(self, sums: Ty) -> Ty {
+        match self {
+            Self::Bytes | Self::MixedBytes => Ty::vector(Scalar::I8, 4 * sums.lanes),
+            Self::Words => Ty::vector(Scalar::I16, 2 * sums.lanes),
+        }
+    }
+}
+
 /// What an expression computes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExprKind {
@@ -204,6 +226,18 @@ pub enum ExprKind {
     /// `a * b + c`, `f32` or `f64`, rounded once on every target, slowly where there is no
     /// instruction. For error-free transformations.
     FmaExact(ExprId, ExprId, ExprId),
+    /// Products of small integers, those of neighbouring lanes added to one lane of 32 bits,
+    /// wrapping.
+    Dot {
+        /// What is multiplied.
+        kind: DotKind,
+        /// The lanes of each sum side by side.
+        a: ExprId,
+        /// What they are multiplied by.
+        b: ExprId,
+        /// What the sums start from.
+        c: ExprId,
+    },
     /// A relation.
     Cmp(CmpOp, ExprId, ExprId),
     /// Lane by lane, the first where the condition holds, else the second. A scalar condition
@@ -298,6 +332,7 @@ impl ExprKind {
             Self::Fma(a, b, c)
             | Self::FmaExact(a, b, c)
             | Self::Select(a, b, c)
+            | Self::Dot { a, b, c, .. }
             | Self::Mma { a, b, c, .. } => SmallVec::from_slice(&[*a, *b, *c]),
         }
     }

@@ -297,6 +297,9 @@ fn expression(kind: &ExprKind, ty: Ty) -> String {
         ExprKind::Fma(a, b, c) => format!("fma {a:?}, {b:?}, {c:?}"),
         ExprKind::FmaExact(a, b, c) => format!("fma.exact {a:?}, {b:?}, {c:?}"),
         ExprKind::Cmp(op, a, b) => format!("{} {a:?}, {b:?}", cmp_name(*op)),
+        ExprKind::Dot { kind, a, b, c } => {
+            format!("dot.{} {a:?}, {b:?}, {c:?}", lower(&format!("{kind:?}")))
+        }
         ExprKind::Select(c, a, b) => format!("select {c:?}, {a:?}, {b:?}"),
         ExprKind::Cast(op, a) => format!("{} {a:?}", cast_name(*op)),
         ExprKind::Load { buf, index } => format!("load {}[{index:?}]", name_of_buffer(*buf)),

@@ -43,6 +43,10 @@ impl Lower<'_> {
             ExprKind::FmaExact(a, b, c) => {
                 self.fma(self.value(*a), self.value(*b), self.value(*c), ty, true)
             }
+            ExprKind::Dot { kind, a, b, c } => {
+                let operands = [*a, *b, *c].map(|v| self.value(v));
+                self.dot(*kind, operands, ty.lanes)
+            }
             ExprKind::Cmp(op, a, b) => {
                 let of = self.kernel_ty(*a);
                 self.compare(*op, self.value(*a), self.value(*b), of)

@@ -6,6 +6,7 @@
 
 mod abi_cpu;
 mod abi_gpu;
+mod dot;
 mod expr;
 mod float;
 mod index;

@@ -19,6 +19,7 @@ use inkwell::targets::TargetTriple;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::target::ByteDots;
 use crate::target::CpuFamily;
 use crate::target::DeviceSpec;
 use crate::target::Target;
@@ -53,6 +54,11 @@ pub(super) struct Machine {
     pub(super) narrow_masks: bool,
     /// Whether 32- and 64-bit masked stores are instructions.
     pub(super) masks: bool,
+    /// Which sums of products of bytes are instructions.
+    pub(super) byte_dots: Option<ByteDots>,
+    /// Bytes of the widest vector of 16-bit integers that an instruction multiplies and adds in
+    /// pairs.
+    pub(super) word_dots: u32,
     /// Compute capability of a GPU, major and minor.
     pub(super) capability: (u32, u32),
 }
@@ -79,6 +85,13 @@ impl Machine {
                     gather: has("avx512f") && has("avx512vl"),
                     narrow_masks: has("avx512bw") && has("avx512vl"),
                     masks: has("avx"),
+                    byte_dots: cpu.byte_dots(),
+                    word_dots: match cpu.family {
+                        CpuFamily::AArch64 => 0,
+                        CpuFamily::X86_64 if has("avx512bw") => 64,
+                        CpuFamily::X86_64 if has("avx2") => 32,
+                        CpuFamily::X86_64 => 16,
+                    },
                     capability: (0, 0),
                 }
             }
@@ -91,6 +104,8 @@ impl Machine {
                 gather: false,
                 narrow_masks: false,
                 masks: false,
+                byte_dots: None,
+                word_dots: 0,
                 capability: (gpu.capability.major, gpu.capability.minor),
             },
         }

@@ -14,6 +14,7 @@ pub mod triple;
 pub use host::HostGpu;
 pub use host::HostInfo;
 pub use isa::Isa;
+pub use target::ByteDots;
 pub use target::CapabilitySuffix;
 pub use target::ComputeCapability;
 pub use target::CpuFamily;

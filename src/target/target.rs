@@ -65,10 +65,36 @@ pub struct CpuSpec {
     pub l2_bytes: ByteSize,
 }
 
+/// An instruction that multiplies bytes and adds the products of four neighbours in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteDots {
+    /// Whether both bytes are signed; else the first is unsigned.
+    pub signed: bool,
+    /// Width of the widest vector it takes.
+    pub vector_bytes: u32,
+}
+
 impl CpuSpec {
     /// Whether code may use the feature of that LLVM name.
     pub fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|f| f == feature)
+    }
+
+    /// The instruction for products of bytes, where there is one that wraps.
+    pub fn byte_dots(&self) -> Option<ByteDots> {
+        let has =
+            |feature| self.has(feature) && !self.disabled_features.iter().any(|f| f == feature);
+        let (signed, vector_bytes) = match self.family {
+            CpuFamily::AArch64 if has("dotprod") => (true, 16),
+            CpuFamily::X86_64 if has("avx512vnni") && has("avx512vl") => (false, 64),
+            CpuFamily::X86_64 if has("avxvnniint8") => (true, 32),
+            CpuFamily::X86_64 if has("avxvnni") => (false, 32),
+            _ => return None,
+        };
+        Some(ByteDots {
+            signed,
+            vector_bytes,
+        })
     }
 
     /// Width of the widest vector registers there are, in bytes. It is more than

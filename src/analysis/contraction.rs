@@ -399,6 +399,30 @@ pub enum Right {
     InPlace,
 }
 
+/// What one instruction multiplies in each lane of sums: neighbours of the summed coordinate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// One, in the accumulator's type.
+    Single,
+    /// Two 16-bit integers.
+    Pairs,
+    /// Four signed bytes.
+    Quads,
+    /// Four bytes, of which the left ones have 128 added to be unsigned.
+    OffsetQuads,
+}
+
+impl Group {
+    /// How many neighbours it takes.
+    pub fn size(self) -> usize {
+        match self {
+            Self::Single => 1,
+            Self::Pairs => 2,
+            Self::Quads | Self::OffsetQuads => 4,
+        }
+    }
+}
+
 /// Tile sizes of a product on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
@@ -406,8 +430,8 @@ pub struct Tiling {
     pub strategy: Strategy,
     /// Where tiles find the right side.
     pub right: Right,
-    /// Whether both sides are taken as 16-bit integers, two neighbours of the sum at a time.
-    pub pairs: bool,
+    /// What is multiplied at a time.
+    pub group: Group,
     /// Lanes of a vector of accumulators.
     pub lanes: usize,
     /// Rows of a register tile.
@@ -427,16 +451,16 @@ pub struct Tiling {
 impl Tiling {
     /// The type that operands are multiplied as.
     pub fn operand_type(&self, product: &Product) -> PrimitiveType {
-        if self.pairs {
-            PrimitiveType::S16
-        } else {
-            product.accumulator
+        match self.group {
+            Group::Single => product.accumulator,
+            Group::Pairs => PrimitiveType::S16,
+            Group::Quads | Group::OffsetQuads => PrimitiveType::S8,
         }
     }
 
     /// Elements that a summed length takes in memory, of a row or a column.
     pub fn padded(&self, length: usize) -> usize {
-        length + usize::from(self.pairs && length % 2 == 1)
+        length.next_multiple_of(self.group.size())
     }
 
     /// Elements of a packed panel of that summed length.
@@ -503,13 +527,18 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         vectors = 1;
     }
     let tile_columns = lanes * vectors;
-    let pairs = strategy == Strategy::Tiled && multiplies_pairs(product, module, target);
+    let group = match strategy {
+        Strategy::Tiled => group(product, module, target, vector_bytes),
+        Strategy::Streamed | Strategy::DotProducts => Group::Single,
+    };
     // A panel of the right side stays in the first-level cache beside the rows that stream by.
-    let operand_width = if pairs { 2 } else { width };
+    let operand_width = width / group.size();
     let k_most = (32 * 1024 / (tile_columns * operand_width) * 3 / 4).max(64);
     let blocks = product.k.div_ceil(k_most);
     let up = |count: usize, step: usize| count.div_ceil(step) * step;
-    let k_block = up(product.k.div_ceil(blocks), 32).min(product.k);
+    // Runs that are read at once begin at multiples of their length.
+    let run = (lanes * group.size()).max(32);
+    let k_block = up(product.k.div_ceil(blocks), run).min(product.k);
     let cost = product.batch as u64 * (product.m * product.n) as u64 * product.k as u64;
     let wanted = (cost / (1 << 20)).clamp(1, u64::from(target.parallelism.max(1))) as usize;
     let mut m_block = up(product.m.min(144), tile_rows);
@@ -554,7 +583,7 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     Tiling {
         strategy,
         right,
-        pairs,
+        group,
         lanes,
         tile_rows,
         tile_columns,
@@ -586,23 +615,34 @@ fn vector_bytes(product: &Product, strategy: Strategy, target: &Target) -> usize
     }
 }
 
-/// Whether the machine has an instruction that sums products of neighbouring 16-bit integers in 32
-/// bits, and both sides are such integers.
-fn multiplies_pairs(product: &Product, module: &Module, target: &Target) -> bool {
-    let has = target
-        .cpu()
-        .is_some_and(|cpu| cpu.family == CpuFamily::X86_64);
-    let fits = |side: &Side| {
-        module
-            .shape(side.operand)
-            .as_array()
-            .is_some_and(|a| match a.ty.kind() {
-                ElementKind::Signed => a.ty.bit_width() <= 16,
-                ElementKind::Unsigned => a.ty.bit_width() <= 8,
-                _ => false,
-            })
+/// The most that the machine multiplies at a time for sums in vectors of that size, of integers that
+/// fit.
+fn group(product: &Product, module: &Module, target: &Target, vector_bytes: usize) -> Group {
+    let (Some(cpu), PrimitiveType::S32) = (target.cpu(), product.accumulator) else {
+        return Group::Single;
     };
-    has && product.accumulator == PrimitiveType::S32 && fits(&product.lhs) && fits(&product.rhs)
+    let both = |fits: &dyn Fn(PrimitiveType) -> bool| {
+        [&product.lhs, &product.rhs].iter().all(|side| {
+            let array = module.shape(side.operand).as_array();
+            array.is_some_and(|array| fits(array.ty))
+        })
+    };
+    let signed =
+        |ty: PrimitiveType, bits| ty.kind() == ElementKind::Signed && ty.bit_width() <= bits;
+    let unsigned = |ty: PrimitiveType| ty.kind() == ElementKind::Unsigned && ty.bit_width() <= 8;
+    match cpu.byte_dots() {
+        Some(dots) if vector_bytes <= dots.vector_bytes as usize && both(&|ty| signed(ty, 8)) => {
+            if dots.signed {
+                Group::Quads
+            } else {
+                Group::OffsetQuads
+            }
+        }
+        _ if cpu.family == CpuFamily::X86_64 && both(&|ty| signed(ty, 16) || unsigned(ty)) => {
+            Group::Pairs
+        }
+        _ => Group::Single,
+    }
 }
 
 /// Whether vectors of columns of the right side lie in memory as they are summed, near each other.

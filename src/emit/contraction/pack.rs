@@ -1,7 +1,7 @@
 //! Packing the right side of a product into panels of columns: all of it by a kernel of its own, or a
 //! block of a panel by the task that multiplies with it.
 //!
-//! A panel is `[k][column]`, columns past the end zero; with pairs `[k / 2][column][k % 2]`.
+//! A panel is `[k][column]`, columns past the end zero; with groups of s `[k / s][column][k % s]`.
 
 use crate::analysis::contraction::Product;
 use crate::analysis::contraction::Tiling;
@@ -150,14 +150,14 @@ impl Packer<'_, '_> {
         let lanes = self.tiling.lanes;
         let ty = self.tiling.operand_type(self.product);
         let reader = Reader::rhs(&self.body.el, self.product).in_type(ty);
-        let depth = if self.tiling.pairs { 2 } else { 1 };
+        let depth = self.tiling.group.size() as i64;
         // The summed length of a square.
         let squares = lanes as i64 * depth;
         let by_rows = reader.innermost() == Along::Summed
             && reader.vectorizes(Along::Summed, squares as usize)
             && lanes > 1
             && lanes.is_power_of_two();
-        let (zero, one) = (b.index(0), b.index(1));
+        let zero = b.index(0);
         let walk = |b: &mut KernelBuilder, range, write: &dyn Fn(&mut KernelBuilder, Step)| {
             b.for_loop(range, |b, at| {
                 self.body.el.scope(|| {
@@ -187,34 +187,49 @@ impl Packer<'_, '_> {
         if is_done(b, done) {
             return;
         }
-        if self.tiling.pairs {
-            let whole = b.div_const(length, 2);
-            let whole = b.mul_const(whole, 2);
-            let two = b.index(2);
-            walk(b, (done, whole, two), &|b, step| {
-                let (batch, column, k) = step.place;
-                let low = self.vector(b, &reader, step.place, (step.v, count));
-                let next = b.add_const(k, 1);
-                let high = self.vector(b, &reader, (batch, column, next), (step.v, count));
-                let both = tile::interleave(b, low, high);
-                b.store(self.buf, step.to, both);
-            });
-            if is_done(b, whole) {
-                return;
-            }
-            // The last of an odd number has nothing beside it.
-            walk(b, (whole, length, one), &|b, step| {
-                let low = self.vector(b, &reader, step.place, (step.v, count));
-                let nothing = tile::zeros(b, b.ty(low).scalar, lanes);
-                let both = tile::interleave(b, low, nothing);
-                b.store(self.buf, step.to, both);
-            });
+        let whole = b.div_const(length, depth);
+        let whole = b.mul_const(whole, depth);
+        let step = b.index(depth);
+        walk(b, (done, whole, step), &|b, step| {
+            self.group(b, &reader, step, (count, depth));
+        });
+        let rest = self.product.k as i64 % depth;
+        if rest == 0 {
             return;
         }
-        walk(b, (done, length, one), &|b, step| {
-            let vector = self.vector(b, &reader, step.place, (step.v, count));
-            b.store(self.buf, step.to, vector);
+        // The last group of the last block is filled up.
+        walk(b, (whole, length, step), &|b, step| {
+            self.group(b, &reader, step, (count, rest));
         });
+    }
+
+    /// Packs a group of a vector of columns, of which `length` are there and the others zeros.
+    fn group(
+        &self,
+        b: &mut KernelBuilder,
+        reader: &Reader<'_, '_>,
+        step: Step,
+        (count, length): (usize, i64),
+    ) {
+        let (batch, column, k) = step.place;
+        let mut vectors: Vec<ExprId> = (0..self.tiling.group.size() as i64)
+            .map(|i| {
+                if i >= length {
+                    return tile::zeros(b, b.buffer_info(self.buf).elem, self.tiling.lanes);
+                }
+                let k = b.add_const(k, i);
+                self.vector(b, reader, (batch, column, k), (step.v, count))
+            })
+            .collect();
+        while vectors.len() > 1 {
+            let (low, high) = vectors.split_at(vectors.len() / 2);
+            vectors = low
+                .iter()
+                .zip(high)
+                .map(|(&x, &y)| tile::interleave(b, x, y))
+                .collect();
+        }
+        b.store(self.buf, step.to, vectors[0]);
     }
 
     /// One vector of columns at one `k`.
@@ -265,7 +280,7 @@ impl Packer<'_, '_> {
     /// A square of columns by `k` (or by pairs of them), read along `k` and transposed.
     fn square(&self, b: &mut KernelBuilder, reader: &Reader<'_, '_>, step: Step, count: usize) {
         let lanes = self.tiling.lanes;
-        let depth = if self.tiling.pairs { 2 } else { 1 };
+        let depth = self.tiling.group.size();
         let (batch, column, summed) = step.place;
         let wide = Ty::vector(value::register(self.product.accumulator), lanes as u16);
         let rows: Vec<ExprId> = (step.v..step.v + lanes)

@@ -4,6 +4,7 @@
 //! lie. The left side is read where it lies when it lies well, else copied block by block into memory
 //! of the task.
 
+use crate::analysis::contraction::Group;
 use crate::analysis::contraction::Product;
 use crate::analysis::contraction::Right;
 use crate::analysis::contraction::Tiling;
@@ -20,6 +21,7 @@ use crate::emit::contraction::store::Store;
 use crate::emit::contraction::tile;
 use crate::emit::contraction::tile::Panel;
 use crate::emit::contraction::tile::Rows;
+use crate::emit::contraction::tile::Summed;
 use crate::emit::cost::pieces;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
@@ -90,7 +92,7 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
         let reader = Reader::lhs(&body.el, product).in_type(tiling.operand_type(product));
         let lies_well = reader
             .direct()
-            .filter(|d| d.summed_stride == 1 && !tiling.pairs);
+            .filter(|d| d.summed_stride == 1 && tiling.group == Group::Single);
         let rows = tiling
             .m_block
             .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
@@ -192,6 +194,14 @@ impl Task<'_, '_> {
         value::register(self.product.accumulator)
     }
 
+    fn summed(&self, block: Block) -> Summed<'_> {
+        Summed {
+            tiling: self.tiling,
+            k: self.product.k,
+            length: block.summed.1,
+        }
+    }
+
     fn range(b: &mut KernelBuilder, block: ExprId, size: usize, total: usize) -> (ExprId, ExprId) {
         let start = b.mul_const(block, size as i64);
         let end = b.add_const(start, size as i64);
@@ -274,9 +284,10 @@ impl Task<'_, '_> {
                 };
             }
         };
+        let operand = b.buffer_info(buf).elem;
         let stride = self.tiling.padded(self.tiling.k_block) as i64;
         let zero = b.index(0);
-        if !self.tiling.pairs
+        if self.tiling.group == Group::Single
             && self.reader.innermost() == Along::Free
             && self.reader.vectorizes(Along::Free, self.tiling.lanes)
         {
@@ -302,18 +313,24 @@ impl Task<'_, '_> {
                     free,
                     summed,
                 };
-                let vector = this.reader.read(b, place, Along::Summed, lanes);
+                let mut vector = this.reader.read(b, place, Along::Summed, lanes);
+                if this.tiling.group == Group::OffsetQuads {
+                    let offset = b.const_bits(b.ty(vector), tile::OFFSET);
+                    vector = b.binary(BinaryOp::Xor, vector, offset);
+                }
                 let to = b.add(to, at);
                 b.store(buf, to, vector);
             });
-            if self.tiling.pairs && !self.product.k.is_multiple_of(2) {
-                // The last of an odd number has nothing beside it.
-                let odd = b.rem_const(block.summed.1, 2);
-                let is_odd = b.cmp(CmpOp::IEq, odd, one);
-                b.if_then(is_odd, |b| {
-                    let end = b.add(to, block.summed.1);
-                    let nothing = tile::zeros(b, Scalar::I16, 1);
-                    b.store(buf, end, nothing);
+            let group = self.tiling.group.size();
+            if !self.product.k.is_multiple_of(group) {
+                // The last group of the last block is filled up.
+                let groups = b.add_const(block.summed.1, group as i64 - 1);
+                let groups = b.div_const(groups, group as i64);
+                let padded = b.mul_const(groups, group as i64);
+                b.for_loop((block.summed.1, padded, one), |b, at| {
+                    let to = b.add(to, at);
+                    let nothing = tile::zeros(b, operand, 1);
+                    b.store(buf, to, nothing);
                 });
             }
         });
@@ -454,17 +471,22 @@ impl Task<'_, '_> {
         let whole = b.div_const(count, height);
         let whole = b.mul_const(whole, height);
         let step = b.index(height);
+        let offsets = match self.tiling.group {
+            Group::OffsetQuads => tile::offsets(b, &self.summed(block), panel),
+            Group::Single | Group::Pairs | Group::Quads => Vec::new(),
+        };
+        let tile = |b: &mut KernelBuilder, (row, height): (ExprId, usize)| {
+            self.tile(b, block, rows, (panel, &offsets), (row, height), column);
+        };
         if self.product.m as i64 >= height {
             b.for_loop((zero, whole, step), |b, row| {
-                self.tile(b, block, rows, panel, (row, self.tiling.tile_rows), column);
+                tile(b, (row, self.tiling.tile_rows));
             });
         }
         let rest = self.product.m % self.tiling.tile_rows;
         if rest > 0 {
             let is_left = b.cmp(CmpOp::SLt, whole, count);
-            b.if_then(is_left, |b| {
-                self.tile(b, block, rows, panel, (whole, rest), column)
-            });
+            b.if_then(is_left, |b| tile(b, (whole, rest)));
         }
     }
 
@@ -473,7 +495,7 @@ impl Task<'_, '_> {
         b: &mut KernelBuilder,
         block: Block,
         rows: Rows,
-        panel: Panel,
+        (panel, offsets): (Panel, &[ExprId]),
         (row, height): (ExprId, usize),
         column: ExprId,
     ) {
@@ -496,22 +518,21 @@ impl Task<'_, '_> {
             )
         };
         let init: Vec<ExprId> = (0..height * vectors)
-            .map(|i| match start {
-                Some((sums, start)) => {
-                    let at = place(b, start, i);
-                    b.load(sums, at, self.tiling.lanes as u16)
+            .map(|i| {
+                let sum = match start {
+                    Some((sums, start)) => {
+                        let at = place(b, start, i);
+                        b.load(sums, at, self.tiling.lanes as u16)
+                    }
+                    None => tile::zeros(b, self.scalar(), self.tiling.lanes),
+                };
+                match offsets.get(i % vectors) {
+                    Some(&offset) => b.sub(sum, offset),
+                    None => sum,
                 }
-                None => tile::zeros(b, self.scalar(), self.tiling.lanes),
             })
             .collect();
-        let result = tile::multiply(
-            b,
-            (self.tiling, self.product.k),
-            rows,
-            panel,
-            (height, block.summed.1),
-            init,
-        );
+        let result = tile::multiply(b, &self.summed(block), rows, panel, height, init);
         if let Some((sums, start)) = start {
             for (i, sum) in result.into_iter().enumerate() {
                 let at = place(b, start, i);

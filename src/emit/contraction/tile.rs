@@ -1,8 +1,9 @@
 //! The register tile: rows of broadcasts against vectors of columns, summed in registers.
 
+use crate::analysis::contraction::Group;
 use crate::analysis::contraction::Tiling;
 use crate::kernel::BufId;
-use crate::kernel::CastOp;
+use crate::kernel::DotKind;
 use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::kernel::Scalar;
@@ -18,8 +19,8 @@ pub(super) struct Rows {
     pub(super) k_stride: i64,
 }
 
-/// A panel of columns: vector `v` of `k` is at `start + k * stride + v * lanes`. With pairs, `k` is
-/// even and the vector has twice the lanes.
+/// A panel of columns: vector `v` of `k` is at `start + k * stride + v * lanes`. With groups, `k` is a
+/// multiple of their size and the vector has as many times the lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Panel {
     pub(super) buf: BufId,
@@ -42,150 +43,136 @@ pub(super) fn zeros(b: &mut KernelBuilder, scalar: Scalar, lanes: usize) -> Expr
     b.const_bits(Ty::vector(scalar, lanes as u16), 0)
 }
 
+/// What makes a signed byte unsigned, added or as a bit.
+pub(super) const OFFSET: u64 = 128;
+
 /// Steps of the summed coordinate written out in one iteration.
 const STEPS: i64 = 4;
 
-/// Adds the products over a block of the summed length `k`, which is `length` long, to the sums, which
-/// stand row by row, vector by vector.
+/// Adds the products over a block of the summed length to the sums, which stand row by row, vector by
+/// vector.
 pub(super) fn multiply(
     b: &mut KernelBuilder,
-    (tiling, k): (&Tiling, usize),
+    shape: &Summed<'_>,
     rows: Rows,
     panel: Panel,
-    (row_count, length): (usize, ExprId),
+    row_count: usize,
     sums: Vec<ExprId>,
 ) -> Vec<ExprId> {
     let starts: Vec<ExprId> = (0..row_count)
         .map(|row| b.add_const(rows.start, row as i64 * rows.row_stride))
         .collect();
-    let step = |b: &mut KernelBuilder, at: ExprId, sums: &mut Vec<ExprId>| {
-        if tiling.pairs {
-            step_pair(b, tiling, (rows, &starts), panel, at, sums);
-        } else {
-            step_one(b, tiling, (rows, &starts), panel, at, sums);
-        }
-    };
-    let length = if tiling.pairs {
-        let up = b.add_const(length, 1);
-        b.div_const(up, 2)
-    } else {
-        length
-    };
-    let zero = b.index(0);
-    let one = b.index(1);
-    let many = b.index(STEPS);
-    let whole = b.div_const(length, STEPS);
-    let whole = b.mul_const(whole, STEPS);
-    let mut sums = b.for_carried(
-        (zero, whole, many),
-        &sums,
-        Unroll::Never,
-        |b, k, carried| {
-            let mut sums = carried.to_vec();
-            for u in 0..STEPS {
-                let k = b.add_const(k, u);
-                step(b, k, &mut sums);
+    sum_over(b, shape, &sums, |b, k, sums| {
+        let columns = columns(b, shape.tiling, panel, k);
+        let offset = b.mul_const(k, rows.k_stride);
+        for (row, &start) in starts.iter().enumerate() {
+            let at = b.add(start, offset);
+            let x = b.load(rows.buf, at, shape.tiling.group.size() as u16);
+            let x = repeat(b, shape.tiling, x);
+            for (v, &column) in columns.iter().enumerate() {
+                let sum = &mut sums[row * columns.len() + v];
+                *sum = add_products(b, shape.tiling.group, x, column, *sum);
             }
-            sums
-        },
-    );
-    // Blocks of the summed length are as long as each other, but for the last.
-    let steps = STEPS as usize * if tiling.pairs { 2 } else { 1 };
-    let is_exact = [k, tiling.k_block]
-        .iter()
-        .all(|length| length.is_multiple_of(steps));
-    if !is_exact {
-        sums = b.for_carried(
-            (whole, length, one),
-            &sums,
-            Unroll::Never,
-            |b, k, carried| {
-                let mut sums = carried.to_vec();
-                step(b, k, &mut sums);
-                sums
-            },
-        );
-    }
-    sums
+        }
+    })
 }
 
-/// Adds the products at one `k`.
-fn step_one(
+/// What [`Group::OffsetQuads`] adds to each sum of a column, vector by vector: 128 times the column.
+pub(super) fn offsets(b: &mut KernelBuilder, shape: &Summed<'_>, panel: Panel) -> Vec<ExprId> {
+    let tiling = shape.tiling;
+    let offset = b.const_bits(Ty::vector(Scalar::I8, 4), OFFSET);
+    let offset = repeat(b, tiling, offset);
+    let zero = zeros(b, Scalar::I32, tiling.lanes);
+    let sums = vec![zero; tiling.tile_columns / tiling.lanes];
+    sum_over(b, shape, &sums, |b, k, sums| {
+        let columns = columns(b, tiling, panel, k);
+        for (sum, column) in sums.iter_mut().zip(columns) {
+            *sum = add_products(b, tiling.group, offset, column, *sum);
+        }
+    })
+}
+
+/// A block of the summed coordinate.
+pub(super) struct Summed<'a> {
+    pub(super) tiling: &'a Tiling,
+    /// The whole length.
+    pub(super) k: usize,
+    /// That of the block.
+    pub(super) length: ExprId,
+}
+
+/// Carries sums through the groups of a block; each step is given its first coordinate.
+fn sum_over(
     b: &mut KernelBuilder,
-    tiling: &Tiling,
-    (rows, starts): (Rows, &[ExprId]),
-    panel: Panel,
-    k: ExprId,
-    sums: &mut [ExprId],
-) {
-    let vectors = tiling.tile_columns / tiling.lanes;
+    shape: &Summed<'_>,
+    sums: &[ExprId],
+    mut step: impl FnMut(&mut KernelBuilder, ExprId, &mut Vec<ExprId>),
+) -> Vec<ExprId> {
+    let size = shape.tiling.group.size() as i64;
+    let iteration = STEPS * size;
+    let whole = b.div_const(shape.length, iteration);
+    let whole = b.mul_const(whole, iteration);
+    let bounds = (b.index(0), whole, b.index(iteration));
+    let sums = b.for_carried(bounds, sums, Unroll::Never, |b, k, carried| {
+        let mut sums = carried.to_vec();
+        for at in 0..STEPS {
+            let k = b.add_const(k, at * size);
+            step(b, k, &mut sums);
+        }
+        sums
+    });
+    // All blocks but the last are of one length.
+    let lengths = [shape.k, shape.tiling.k_block];
+    if lengths.iter().all(|&length| length as i64 % iteration == 0) {
+        return sums;
+    }
+    let bounds = (whole, shape.length, b.index(size));
+    b.for_carried(bounds, &sums, Unroll::Never, |b, k, carried| {
+        let mut sums = carried.to_vec();
+        step(b, k, &mut sums);
+        sums
+    })
+}
+
+/// The vectors of a panel for the group that begins with `k`.
+fn columns(b: &mut KernelBuilder, tiling: &Tiling, panel: Panel, k: ExprId) -> Vec<ExprId> {
+    let lanes = tiling.lanes * tiling.group.size();
     let at = b.mul_const(k, panel.stride);
     let at = b.add(panel.start, at);
-    let columns: Vec<ExprId> = (0..vectors)
+    (0..tiling.tile_columns / tiling.lanes)
         .map(|v| {
-            let at = b.add_const(at, (v * tiling.lanes) as i64);
-            b.load(panel.buf, at, tiling.lanes as u16)
+            let at = b.add_const(at, (v * lanes) as i64);
+            b.load(panel.buf, at, lanes as u16)
         })
-        .collect();
-    let offset = b.mul_const(k, rows.k_stride);
-    for (row, &start) in starts.iter().enumerate() {
-        let at = b.add(start, offset);
-        let x = b.load(rows.buf, at, 1);
-        let x = b.splat(x, tiling.lanes as u16);
-        for (v, &column) in columns.iter().enumerate() {
-            let sum = &mut sums[row * vectors + v];
-            *sum = multiply_add(b, x, column, *sum);
-        }
-    }
+        .collect()
 }
 
-/// Adds the products at two neighbouring `k`, the pair of that number. Both sides hold 16-bit
-/// integers, in the panel the two of a column side by side.
-fn step_pair(
-    b: &mut KernelBuilder,
-    tiling: &Tiling,
-    (rows, starts): (Rows, &[ExprId]),
-    panel: Panel,
-    pair: ExprId,
-    sums: &mut [ExprId],
-) {
+/// A group of a row beside each column of a vector.
+fn repeat(b: &mut KernelBuilder, tiling: &Tiling, group: ExprId) -> ExprId {
     let lanes = tiling.lanes as u16;
-    let vectors = tiling.tile_columns / tiling.lanes;
-    let k = b.mul_const(pair, 2);
-    let at = b.mul_const(k, panel.stride);
-    let at = b.add(panel.start, at);
-    let columns: Vec<ExprId> = (0..vectors)
-        .map(|v| {
-            let at = b.add_const(at, (v * 2 * tiling.lanes) as i64);
-            b.load(panel.buf, at, 2 * lanes)
-        })
-        .collect();
-    for (row, &start) in starts.iter().enumerate() {
-        let at = b.add(start, k);
-        let x = b.load(rows.buf, at, 2);
-        let x = b.bitcast(x, Ty::scalar(Scalar::I32));
-        let x = b.splat(x, lanes);
-        let x = b.bitcast(x, Ty::vector(Scalar::I16, 2 * lanes));
-        for (v, &column) in columns.iter().enumerate() {
-            let sum = &mut sums[row * vectors + v];
-            let products = sum_of_pairs(b, x, column);
-            *sum = b.add(products, *sum);
-        }
+    let ty = b.ty(group);
+    if ty.lanes == 1 {
+        return b.splat(group, lanes);
     }
+    let word = b.bitcast(group, Ty::scalar(Scalar::I32));
+    let words = b.splat(word, lanes);
+    b.bitcast(words, Ty::vector(ty.scalar, lanes * ty.lanes))
 }
 
-/// The products of 16-bit integers, the two of each pair of lanes added, in 32 bits. LLVM knows the
-/// shape and has an instruction for it.
-fn sum_of_pairs(b: &mut KernelBuilder, x: ExprId, y: ExprId) -> ExprId {
-    let lanes = b.ty(x).lanes;
-    let x = b.cast(CastOp::SExt, x, Scalar::I32);
-    let y = b.cast(CastOp::SExt, y, Scalar::I32);
-    let products = b.mul(x, y);
-    let even: Vec<u16> = (0..lanes).step_by(2).collect();
-    let odd: Vec<u16> = (1..lanes).step_by(2).collect();
-    let even = b.shuffle(products, products, &even);
-    let odd = b.shuffle(products, products, &odd);
-    b.add(even, odd)
+/// Adds the products of a group, lane by lane, to the sums.
+fn add_products(
+    b: &mut KernelBuilder,
+    group: Group,
+    x: ExprId,
+    column: ExprId,
+    sum: ExprId,
+) -> ExprId {
+    match group {
+        Group::Single => multiply_add(b, x, column, sum),
+        Group::Pairs => b.dot(DotKind::Words, x, column, sum),
+        Group::Quads => b.dot(DotKind::Bytes, x, column, sum),
+        Group::OffsetQuads => b.dot(DotKind::MixedBytes, x, column, sum),
+    }
 }
 
 /// Two vectors lane by lane: the first lane of one, the first of the other, and so on.

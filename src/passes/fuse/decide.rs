@@ -23,7 +23,8 @@ impl Decision {
     }
 }
 
-/// Emitted elements a kernel may have, counted once for every place they are computed at.
+/// Emitted elements a kernel may have, counted once for every place they are computed at, without
+/// sources.
 pub const MAX_NODES: usize = 120;
 /// Values a kernel may read.
 pub const MAX_INPUTS: usize = 40;

@@ -46,7 +46,7 @@ pub struct Group {
     pub inputs: BTreeSet<InstrId>,
     /// The reduction, dot or convolution that shapes the kernel.
     pub hero: Option<InstrId>,
-    /// Elements emitted, counted at each place.
+    /// Elements emitted, counted at each place; sources cost nothing and are not counted.
     pub nodes: usize,
     /// Work an element that is done again.
     pub recompute: u32,
@@ -154,7 +154,9 @@ impl Groups {
     /// Puts an instruction into a group.
     pub fn join(&mut self, module: &Module, id: InstrId, group: GroupId, places: Places) {
         let g = &mut self.groups[group];
-        g.nodes += places.len();
+        if self.roles[id] != Role::Source {
+            g.nodes += places.len();
+        }
         g.last = g.last.max(self.position[id]);
         g.members.insert(id, places);
         g.inputs.remove(&id);

@@ -272,7 +272,11 @@ impl Vertical<'_> {
             .iter()
             .filter(|o| !g.inputs.contains(o) && self.groups.roles[**o] != Role::Source)
             .count();
-        if places.len() > decide::MAX_PLACES || g.nodes + places.len() > decide::MAX_NODES {
+        let new_nodes = match self.groups.roles[id] {
+            Role::Source => 0,
+            _ => places.len(),
+        };
+        if places.len() > decide::MAX_PLACES || g.nodes + new_nodes > decide::MAX_NODES {
             return Err("the kernel would be too large");
         }
         if g.inputs.len() + new_inputs > decide::MAX_INPUTS + 1 {

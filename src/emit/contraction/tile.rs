@@ -47,7 +47,7 @@ pub(super) fn zeros(b: &mut KernelBuilder, scalar: Scalar, lanes: usize) -> Expr
 pub(super) const OFFSET: u64 = 128;
 
 /// Steps of the summed coordinate written out in one iteration.
-const STEPS: i64 = 4;
+const STEPS: i64 = 2;
 
 /// Adds the products over a block of the summed length to the sums, which stand row by row, vector by
 /// vector.

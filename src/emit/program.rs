@@ -39,6 +39,7 @@ use crate::hlo::InstrId;
 use crate::hlo::Module;
 use crate::hlo::Op;
 use crate::kernel::Kernel;
+use crate::kernel::Space;
 use crate::literal::device_form;
 use crate::schedule::Scheduled;
 use crate::shape::ArrayShape;
@@ -228,7 +229,7 @@ fn symbol(name: &str) -> String {
     out
 }
 
-/// The kernels of a program, each kept once.
+/// The kernels of a program, each kept once, but for those with memory that lasts.
 #[derive(Default)]
 pub struct KernelTable {
     kernels: Vec<Kernel>,
@@ -247,7 +248,10 @@ impl KernelTable {
             .collect();
         kernel.id = KernelId::from_index(0);
         let key = content_hash(&kernel);
-        for &id in self.by_content.get(&key).into_iter().flatten() {
+        // Memory that a kernel keeps is its own.
+        let shares = kernel.buffers.values().all(|b| b.space != Space::Kept);
+        let known = self.by_content.get(&key).filter(|_| shares);
+        for &id in known.into_iter().flatten() {
             if self.is_alike(id, &kernel) {
                 return id;
             }

@@ -329,7 +329,9 @@ impl<'m> Evaluator<'m> {
                 rng::free(self, *distribution, array_shape(instr)?, &operands)
             }
             Op::RngGetAndUpdateState { delta } => {
-                Ok(self.rng.get_and_update(*delta, array_shape(instr)?))
+                Ok(self
+                    .rng
+                    .get_and_update(self.at, *delta, array_shape(instr)?))
             }
             Op::ReplicaId => self.own_number(instr, self.topology().replica_of(self.device)),
             Op::PartitionId => self.own_number(instr, self.topology().partition_of(self.device)),

@@ -2,11 +2,14 @@
 //! numbers: as easy as 1, 2, 3" (2011), laid out over the result as XLA does, and the free
 //! generators, of which only the distribution is specified.
 
+use std::collections::BTreeMap;
+
 use crate::base::Result;
 use crate::eval::bits;
 use crate::eval::interpret::Evaluator;
 use crate::eval::interpret::unsupported;
 use crate::hlo::Instr;
+use crate::hlo::InstrId;
 use crate::hlo::RngAlgorithm;
 use crate::hlo::RngDistribution;
 use crate::literal::ArrayLiteral;
@@ -21,21 +24,28 @@ use crate::shape::index;
 /// The state of `rng` and `rng-get-and-update-state` in one run.
 pub(super) struct FreeState {
     counter: u64,
-    state: u128,
+    /// Of each instruction that has one.
+    states: BTreeMap<InstrId, u128>,
 }
 
 impl FreeState {
     pub(super) fn new() -> Self {
-        // The state XLA's CPU runtime starts from.
         Self {
             counter: 0,
-            state: 0x7012395,
+            states: BTreeMap::new(),
         }
     }
 
-    pub(super) fn get_and_update(&mut self, delta: i64, shape: &ArrayShape) -> Literal {
-        let old = self.state;
-        self.state = self.state.wrapping_add(delta as u128);
+    pub(super) fn get_and_update(
+        &mut self,
+        id: InstrId,
+        delta: i64,
+        shape: &ArrayShape,
+    ) -> Literal {
+        // The state XLA's CPU runtime starts from.
+        let state = self.states.entry(id).or_insert(0x7012395);
+        let old = *state;
+        *state = old.wrapping_add(delta as u128);
         Literal::Array(bits::build(shape, |i| {
             Number::Int(i128::from((old >> (64 * i)) as u64))
         }))

@@ -217,6 +217,15 @@ impl Attr {
             _ => None,
         }
     }
+    /// The numbers of a list whose elements are of that type: `array<i64: ...>` or `dense<[1, 2]>`.
+    pub fn ints_of(&self, element: &Type) -> Option<Vec<i64>> {
+        let found = match self {
+            Self::DenseArray(array) => &array.element,
+            Self::Dense(dense) => dense.ty.element(),
+            _ => return None,
+        };
+        (found == element).then(|| self.ints())?
+    }
     /// The numbers of an array of integers: `array<i64: ...>`, `[1, 2]` or `dense<[1, 2]>`.
     pub fn ints(&self) -> Option<Vec<i64>> {
         match self {

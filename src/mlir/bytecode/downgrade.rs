@@ -141,8 +141,12 @@ fn respell(attr: &Attr, spelling: Spelling) -> Result<Attr, &'static str> {
         // VHLO has strings only, and would make one of it.
         Spelling::Same if matches!(attr, Attr::Symbol(_)) => return Err("something else"),
         Spelling::Same => attr.clone(),
-        Spelling::Ints => tensor(&list_of(attr, &Type::I64).ok_or("a list of 64-bit integers")?),
-        Spelling::Bools => bools(&list_of(attr, &Type::I1).ok_or("a list of booleans")?),
+        Spelling::Ints => tensor(
+            &attr
+                .ints_of(&Type::I64)
+                .ok_or("a list of 64-bit integers")?,
+        ),
+        Spelling::Bools => bools(&attr.ints_of(&Type::I1).ok_or("a list of booleans")?),
         Spelling::Symbol => name(attr).ok_or("the name of a function")?,
         Spelling::Symbols => {
             let symbols = attr.as_array();
@@ -155,16 +159,6 @@ fn respell(attr: &Attr, spelling: Spelling) -> Result<Attr, &'static str> {
             _ => return Err("a unit"),
         },
     })
-}
-
-/// The numbers of a list whose elements are of that type.
-fn list_of(attr: &Attr, element: &Type) -> Option<Vec<i64>> {
-    let found = match attr {
-        Attr::DenseArray(array) => &array.element,
-        Attr::Dense(dense) => dense.ty.element(),
-        _ => return None,
-    };
-    (found == element).then(|| attr.ints())?
 }
 
 /// Integers as a dense tensor of one dimension.

@@ -262,7 +262,7 @@ impl Printer<'_> {
         match step {
             Step::Slice => {
                 let lists = ["start_indices", "limit_indices", "strides"];
-                let [starts, limits, strides] = lists.map(|l| of(l).and_then(long_ints));
+                let [starts, limits, strides] = lists.map(|l| of(l)?.ints_of(&Type::I64));
                 let (starts, limits, strides) = (starts?, limits?, strides?);
                 let same = starts.len() == limits.len() && limits.len() == strides.len();
                 let one = |((s, l), d): ((&i64, &i64), &i64)| match d {
@@ -714,16 +714,6 @@ fn signature_attrs<'m>(op: &'m Op, name: &str, count: usize) -> Option<Vec<&'m A
         .map(Attr::as_dict)
         .collect::<Option<Vec<_>>>()?;
     (dicts.len() == count && some).then_some(dicts)
-}
-
-/// A list of 64-bit integers.
-fn long_ints(attr: &Attr) -> Option<Vec<i64>> {
-    let element = match attr {
-        Attr::DenseArray(array) => &array.element,
-        Attr::Dense(dense) => dense.ty.element(),
-        _ => return None,
-    };
-    (*element == Type::I64).then(|| attr.ints())?
 }
 
 /// The attributes that steps write.

@@ -21,6 +21,10 @@ const MAX_DEPTH: usize = 2000;
 /// How many parts of one location are looked at for its names.
 const MAX_PARTS: usize = 10_000;
 
+/// How many bytes of a name there are in metadata. Locations are shared, and one op can become hundreds
+/// of instructions, each with a copy of the name.
+const MAX_NAME: usize = 4096;
+
 /// The index of frames that grows, and what is known of shared locations.
 #[derive(Debug, Default)]
 pub struct Places {
@@ -186,23 +190,38 @@ fn before_at(name: &str) -> &str {
     name.split_once('@').map_or(name, |(before, _)| before)
 }
 
-/// The names in a location, callees before callers left out, with `;` between them.
+/// A name as metadata has it: no more than [`MAX_NAME`] bytes of it.
+fn bounded(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME)]
+}
+
+/// The names in a location, callees before callers left out, with `;` between them; of what is longer
+/// than [`MAX_NAME`] the beginning.
 pub fn name_of(loc: &SourceLoc) -> String {
-    let mut names = Vec::new();
+    let mut names: Option<String> = None;
     let mut todo = vec![loc];
     for _ in 0..MAX_PARTS {
         match todo.pop() {
             None => break,
             Some(SourceLoc::Name { name, child }) => match before_at(name) {
                 name if name.ends_with(':') => todo.push(child),
-                name => names.push(name),
+                name => match &mut names {
+                    None => names = Some(bounded(name).to_owned()),
+                    Some(names) if names.len() > MAX_NAME => break,
+                    Some(names) => {
+                        names.push(';');
+                        names.push_str(bounded(name));
+                    }
+                },
             },
             Some(SourceLoc::CallSite { callee, .. }) => todo.push(callee),
             Some(SourceLoc::Fused { parts, .. }) => todo.extend(parts.iter().rev().map(|p| &**p)),
             Some(SourceLoc::Unknown | SourceLoc::File { .. }) => {}
         }
     }
-    names.join(";")
+    let mut names = names.unwrap_or_default();
+    names.truncate(names.floor_char_boundary(MAX_NAME));
+    names
 }
 
 /// The first name that ends in a colon, without it.
@@ -211,7 +230,7 @@ fn op_type_of(loc: &SourceLoc) -> String {
     for _ in 0..MAX_PARTS {
         place = match place {
             SourceLoc::Name { name, child } => match before_at(name).strip_suffix(':') {
-                Some(op_type) => return op_type.to_owned(),
+                Some(op_type) => return bounded(op_type).to_owned(),
                 None => child,
             },
             SourceLoc::CallSite { callee, .. } => callee,
@@ -236,7 +255,7 @@ fn source_line(loc: &SourceLoc, metadata: &mut OpMetadata, seen: &mut usize) {
             end_line,
             end_column,
         } => {
-            metadata.source_file = file.to_string();
+            metadata.source_file = bounded(file).to_owned();
             metadata.source_line = number(*line);
             metadata.source_column = number(*column);
             metadata.source_end_line = number(*end_line);
@@ -251,5 +270,43 @@ fn source_line(loc: &SourceLoc, metadata: &mut OpMetadata, seen: &mut usize) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str, child: SourceLoc) -> SourceLoc {
+        SourceLoc::Name {
+            name: name.into(),
+            child: Arc::new(child),
+        }
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        assert_eq!(
+            name_of(&named("jit(f)/mul", SourceLoc::Unknown)),
+            "jit(f)/mul"
+        );
+        // A character of two bytes that would end one byte too late is left out whole.
+        let long = format!("a{}", "é".repeat(MAX_NAME));
+        let cut = &long[..MAX_NAME - 1];
+        assert_eq!(name_of(&named(&long, SourceLoc::Unknown)), cut);
+        let mut places = Places::default();
+        let typed = Arc::new(named(&format!("{long}:"), SourceLoc::Unknown));
+        assert_eq!(places.metadata(&typed).unwrap().op_type, cut);
+        let mut many = SourceLoc::Unknown;
+        for _ in 0..40 {
+            let part = Arc::new(named(&"b".repeat(1000), SourceLoc::Unknown));
+            many = SourceLoc::Fused {
+                parts: vec![part, Arc::new(many)],
+                metadata: None,
+            };
+        }
+        let names = name_of(&many);
+        assert_eq!(names.len(), MAX_NAME);
+        assert_eq!(names.split(';').next(), Some(&*"b".repeat(1000)));
     }
 }

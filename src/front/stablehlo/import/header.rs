@@ -1,5 +1,7 @@
 //! What stands beside the ops: attributes of the module, of arguments and of ops.
 
+use std::collections::BTreeSet;
+
 use crate::base::Result;
 use crate::front::hlo_text;
 use crate::front::stablehlo::import::Converter;
@@ -33,7 +35,8 @@ impl<'m> Converter<'m> {
         self.out.instrs[id].extra.get_or_insert_default()
     }
 
-    /// Says of every instruction from `start` on that it came of this op.
+    /// Says of every instruction from `start` on that it came of this op, and of those that it is about
+    /// what its attributes say.
     pub(super) fn attach(&mut self, op: OpRef<'m>, start: usize) -> Result<()> {
         let made = self.out.comps[self.comp].instrs[start..].to_vec();
         if made.is_empty() {
@@ -50,14 +53,30 @@ impl<'m> Converter<'m> {
         if op.attrs.is_empty() {
             return Ok(());
         }
-        self.decorate(op, &made, &op.get().attrs)?;
         if let Some(accuracy) = op.opt_struct("result_accuracy", "result_accuracy")? {
             let text = accuracy_text(op, accuracy)?;
             for &id in &made {
                 self.extra(id).result_accuracy.clone_from(&text);
             }
         }
-        Ok(())
+        let about = self.attributed(op, made);
+        self.decorate(op, &about, &op.get().attrs)
+    }
+
+    /// Those of the instructions made of an op that its attributes are about: of an op of CHLO the
+    /// results, alone or in a tuple, for the others are steps of a formula, of other shapes and hundreds
+    /// of them.
+    fn attributed(&self, op: OpRef<'m>, made: Vec<InstrId>) -> Vec<InstrId> {
+        let target = op.opt_str("call_target_name").ok().flatten();
+        let is_formula = |name: &str| name.starts_with("chlo.") || name.starts_with("mhlo.");
+        if !op.kind().starts_with("chlo.") && !target.is_some_and(is_formula) {
+            return made;
+        }
+        let results: BTreeSet<InstrId> =
+            op.results.iter().filter_map(|&v| self.values[v]).collect();
+        let is_about =
+            |&id: &InstrId| results.contains(&id) || self.out.shape(id).as_array().is_none();
+        made.into_iter().filter(is_about).collect()
     }
 
     /// Gives instructions the sharding and frontend attributes that stand in a map.
@@ -399,5 +418,36 @@ fn accuracy_text(op: OpRef<'_>, of: &StructAttr) -> Result<Option<String>> {
         }
         Some("HIGHEST") => Ok(Some("mode=highest".to_owned())),
         Some(other) => Err(op.wrong(format!("the accuracy `{other}`"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::front::stablehlo::Options;
+    use crate::front::stablehlo::to_hlo;
+    use crate::hlo::print;
+    use crate::mlir;
+
+    #[test]
+    fn steps_of_a_decomposition_are_not_sharded() {
+        let module = mlir::text::read(
+            "func.func @main(%a: tensor<8x8xf32>) -> tensor<8x8xf32> { \
+             %0 = chlo.atanh %a {mhlo.frontend_attributes = {k = \"v\"}, \
+             mhlo.sharding = \"{devices=[8,1]<=[8]}\"} : tensor<8x8xf32> -> tensor<8x8xf32> \
+             return %0 : tensor<8x8xf32> }",
+        );
+        let hlo = to_hlo(&module.unwrap(), &Options::default()).unwrap();
+        let main = &hlo.comps[hlo.entry];
+        for &id in &main.instrs {
+            let extra = hlo.instrs[id].extra.clone().unwrap_or_default();
+            let sharding = extra.sharding.as_ref().map(print::sharding);
+            if id == main.root {
+                assert_eq!(sharding.as_deref(), Some("{devices=[8,1]<=[8]}"));
+                assert_eq!(extra.frontend_attributes.len(), 1);
+            } else {
+                assert_eq!(sharding, None);
+                assert!(extra.frontend_attributes.is_empty());
+            }
+        }
     }
 }

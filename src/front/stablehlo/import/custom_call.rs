@@ -3,6 +3,7 @@
 use crate::base::Result;
 use crate::front::stablehlo::chlo;
 use crate::front::stablehlo::import::Converter;
+use crate::front::stablehlo::import::want_arrays;
 use crate::front::stablehlo::types;
 use crate::hlo::Collective;
 use crate::hlo::CollectiveKind;
@@ -234,6 +235,10 @@ impl<'m> Converter<'m> {
         name: &str,
         attributes: Option<&'m AttrMap>,
     ) -> Result<bool> {
+        if !matches!(name, "mulhi" | "ragged_dot" | "top_k") && !chlo::is_formula(name) {
+            return Ok(false);
+        }
+        want_arrays(op)?;
         let get = |name: &str| attributes.and_then(|a| a.get(name));
         match name {
             "mulhi" => self.mul_high(op)?,
@@ -245,11 +250,10 @@ impl<'m> Converter<'m> {
                 let largest = get("largest") != Some(&Attr::Bool(false));
                 self.top_k_of(op, k, largest)?;
             }
-            name if chlo::is_formula(name) => {
+            _ => {
                 let operands = self.operands(op)?;
                 self.chlo_formula(op, name, &operands)?;
             }
-            _ => return Ok(false),
         }
         Ok(true)
     }
@@ -287,6 +291,7 @@ impl<'m> Converter<'m> {
     /// The first elements of each row in the order of a comparator; exact, as XLA computes it where
     /// there is no faster way.
     pub(super) fn approximate_top_k(&mut self, op: OpRef<'m>) -> Result<()> {
+        want_arrays(op)?;
         let config = op.attr("mhlo.backend_config").or(op.attr("backend_config"));
         let config = config.and_then(Attr::as_dict);
         let get = |name: &str| config.and_then(|c: &AttrMap| c.get(name));
@@ -327,6 +332,7 @@ impl<'m> Converter<'m> {
     }
 
     fn ragged_all_to_all(&mut self, op: OpRef<'m>) -> Result<()> {
+        want_arrays(op)?;
         let operands = self.operands(op)?;
         let config = op.attr("backend_config").and_then(Attr::as_dict);
         let get = |name: &str| config.and_then(|c: &AttrMap| c.get(name));

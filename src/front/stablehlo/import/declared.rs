@@ -199,6 +199,30 @@ mod tests {
     }
 
     #[test]
+    fn tuples_and_tokens_are_no_arrays() {
+        let program = |ty: &str, op: &str| {
+            format!(
+                "func.func @main(%a: {ty}) -> tensor<4xf32> {{ \
+                 %0 = \"{op}\"(%a) {{broadcast_dimensions = array<i64>}} : ({ty}) -> tensor<4xf32> \
+                 return %0 : tensor<4xf32> }}"
+            )
+        };
+        for op in [
+            "stablehlo.broadcast_in_dim",
+            "stablehlo.reshape",
+            "chlo.bessel_i1e",
+            "chlo.constant_like",
+        ] {
+            for ty in ["!stablehlo.token", "tuple<tensor<4xf32>>"] {
+                assert_eq!(
+                    refused(&program(ty, op), Vec::new()),
+                    format!("`{op}`: operand 0 is {ty}, wanted an array")
+                );
+            }
+        }
+    }
+
+    #[test]
     fn open_sizes_come_out_as_types_say() {
         let text = "func.func @main(%a: tensor<?xf32>) -> tensor<5xf32> { \
                     %0 = stablehlo.abs %a : tensor<?xf32> \

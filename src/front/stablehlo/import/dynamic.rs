@@ -3,6 +3,7 @@
 use crate::base::Result;
 use crate::front::stablehlo::import::Converter;
 use crate::front::stablehlo::import::attributes::WindowLists;
+use crate::front::stablehlo::import::want_arrays;
 use crate::hlo::InstrId;
 use crate::hlo::Op;
 use crate::mlir::OpRef;
@@ -218,6 +219,7 @@ impl<'m> Converter<'m> {
 
     /// A custom call that is an op of StableHLO whose attributes are operands.
     pub(super) fn dynamic_call(&mut self, op: OpRef<'m>, name: &str) -> Result<()> {
+        want_arrays(op)?;
         match name {
             "reduce_window" => self.dynamic_reduce_window(op),
             "rng_bit_generator" => {

@@ -3,6 +3,7 @@
 use crate::base::Result;
 use crate::front::stablehlo::chlo;
 use crate::front::stablehlo::import::Converter;
+use crate::front::stablehlo::import::want_arrays;
 use crate::front::stablehlo::types;
 use crate::hlo::BinaryOp;
 use crate::hlo::ComparisonDirection;
@@ -210,6 +211,7 @@ impl<'m> Converter<'m> {
 
     /// An op of CHLO.
     pub(super) fn chlo(&mut self, op: OpRef<'m>, name: &str) -> Result<()> {
+        want_arrays(op)?;
         if let Some(plain) = name.strip_prefix("broadcast_") {
             return self.chlo_broadcast(op, plain);
         }

@@ -49,6 +49,7 @@ use crate::mlir;
 use crate::mlir::BlockId;
 use crate::mlir::OpRef;
 use crate::mlir::RegionId;
+use crate::mlir::Type;
 use crate::mlir::ValueId;
 use crate::mlir::dialect::is_return;
 use crate::shape::PrimitiveType;
@@ -56,6 +57,38 @@ use crate::shape::Shape;
 
 /// How deep regions and calls of functions with open types may stand inside each other.
 const MAX_DEPTH: usize = 128;
+
+/// Ops of StableHLO and MHLO whose operands can be tuples and tokens.
+const OF_ANY_TYPE: [&str; 16] = [
+    "add_dependency",
+    "after_all",
+    "async_done",
+    "async_start",
+    "composite",
+    "copy",
+    "custom_call",
+    "fusion",
+    "get_tuple_element",
+    "infeed",
+    "optimization_barrier",
+    "outfeed",
+    "recv",
+    "send",
+    "tuple",
+    "while",
+];
+
+/// Refuses operands that are no arrays.
+fn want_arrays(op: OpRef<'_>) -> Result<()> {
+    for i in 0..op.operands.len() {
+        let ty = op.operand_type(i)?;
+        if matches!(ty, Type::Token | Type::Tuple(_) | Type::Future(_)) {
+            let ty = mlir::print::ty(ty);
+            return Err(op.wrong(format!("operand {i} is {ty}, wanted an array")));
+        }
+    }
+    Ok(())
+}
 
 /// Converts the module.
 pub(super) fn convert(source: &mlir::Module, options: &Options) -> Result<Module> {
@@ -263,6 +296,9 @@ impl<'m> Converter<'m> {
 
     /// An op of StableHLO, or of MHLO where StableHLO has none of that name.
     fn stablehlo(&mut self, op: OpRef<'m>, name: &str) -> Result<()> {
+        if !OF_ANY_TYPE.contains(&name) {
+            want_arrays(op)?;
+        }
         if quantized::is_quantized(op) {
             return self.quantized_op(op, name);
         }

@@ -191,26 +191,33 @@ pub fn count(fields: &[Field]) -> usize {
 
 /// The message that holds the field of that place, counted at any depth, and the field's place in it.
 pub fn holder(fields: &mut Vec<Field>, mut place: usize) -> Option<(&mut Vec<Field>, usize)> {
-    let mut found = None;
+    let mut path = Vec::new();
+    if !seek(fields, &mut place, &mut path) {
+        return None;
+    }
+    let at = path.pop()?;
+    let mut message = fields;
+    for step in path {
+        message = message[step].value.fields_mut()?;
+    }
+    Some((message, at))
+}
+
+/// Counts a place down over fields at any depth; where it ends is `path`, and that it does the answer.
+fn seek(fields: &[Field], place: &mut usize, path: &mut Vec<usize>) -> bool {
     for (i, field) in fields.iter().enumerate() {
-        if place == 0 {
-            found = Some((i, None));
-            break;
+        path.push(i);
+        if *place == 0 {
+            return true;
         }
-        place -= 1;
-        if let Some(inside) = field.value.fields() {
-            let below = count(inside);
-            if place < below {
-                found = Some((i, Some(place)));
-                break;
-            }
-            place -= below;
+        *place -= 1;
+        let inside = field.value.fields();
+        if inside.is_some_and(|inside| seek(inside, place, path)) {
+            return true;
         }
+        path.pop();
     }
-    match found? {
-        (i, None) => Some((fields, i)),
-        (i, Some(place)) => holder(fields[i].value.fields_mut()?, place),
-    }
+    false
 }
 
 /// A field of any depth, and the message that holds it: each field of a message is as likely to be
@@ -319,8 +326,9 @@ pub fn change_fields(fields: &mut Vec<Field>, other: &[Field], random: &mut Rand
             // In itself, again and again; more often than messages may nest.
             let times = random.pick(&[1, 2, 50, 90, 120, 2000]);
             for _ in 0..times {
-                let field = message[at].clone();
-                message[at].value = Value::Message(vec![field]);
+                let number = message[at].number;
+                let value = std::mem::replace(&mut message[at].value, Value::Varint(0));
+                message[at].value = Value::Message(vec![Field { number, value }]);
             }
         }
         _ => change_value(&mut message[at].value, random),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::mlir::location::Loc;
+use crate::mlir::types::FloatKind;
 use crate::mlir::types::Name;
 use crate::mlir::types::Signedness;
 use crate::mlir::types::Type;
@@ -426,6 +427,16 @@ fn extend(element: &Type, data: &mut [u8]) {
 }
 
 impl DenseArray {
+    /// Whether that can be the type of the elements.
+    pub fn can_hold(element: &Type) -> bool {
+        matches!(
+            element,
+            Type::Integer {
+                width: 1 | 8 | 16 | 32 | 64,
+                ..
+            } | Type::Float(FloatKind::F32 | FloatKind::F64)
+        )
+    }
     /// A list of `i64`.
     pub fn i64(values: &[i64]) -> Self {
         Self {

@@ -220,14 +220,8 @@ fn dense_array(decoder: &mut Decoder<'_, '_>) -> Result<Attr> {
     if decoder.waits() {
         return Ok(Attr::Unit);
     }
-    let known = matches!(
-        element,
-        Type::Integer {
-            width: 1 | 8 | 16 | 32 | 64,
-            ..
-        } | Type::Float(FloatKind::F32 | FloatKind::F64)
-    );
-    let Some(width) = element.element_bytes().filter(|_| known) else {
+    let width = element.element_bytes();
+    let Some(width) = width.filter(|_| DenseArray::can_hold(&element)) else {
         return Err(decoder.unsupported("an array of such elements"));
     };
     if count.checked_mul(width as u64) != Some(data.len() as u64) {

@@ -189,7 +189,13 @@ impl Reader<'_> {
     /// `<i64: 1, 2>` after `array`.
     fn dense_array(&mut self) -> Result<Attr> {
         self.scan.expect("<")?;
+        self.scan.skip_space();
+        let start = self.scan.pos();
         let element = self.ty()?;
+        if !DenseArray::can_hold(&element) {
+            let message = "an array of a type that arrays cannot have";
+            return Err(self.scan.error_at(start, message));
+        }
         let mut data = Vec::new();
         if self.scan.eat(":") {
             loop {

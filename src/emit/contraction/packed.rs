@@ -39,6 +39,9 @@ use crate::kernel::KernelBuilder;
 use crate::kernel::Scalar;
 use crate::kernel::Space;
 
+/// How many vectors of a run are copied without a loop.
+const MAX_UNROLLED: i64 = 8;
+
 pub(super) fn emit(
     request: &KernelRequest<'_>,
     product: &Product,
@@ -306,21 +309,29 @@ impl Task<'_, '_> {
         b.for_loop((zero, count, one), |b, row| {
             let free = b.add(block.rows.0, row);
             let to = b.mul_const(row, stride);
-            self.copy_run(b, block.summed, Along::Summed, |b, this, at, lanes| {
-                let summed = b.add(block.summed.0, at);
-                let place = Place {
-                    batch: block.batch,
-                    free,
-                    summed,
-                };
-                let mut vector = this.reader.read(b, place, Along::Summed, lanes);
-                if this.tiling.group == Group::OffsetQuads {
+            let write = |b: &mut KernelBuilder, at: ExprId, mut vector: ExprId| {
+                if self.tiling.group == Group::OffsetQuads {
                     let offset = b.const_bits(b.ty(vector), tile::OFFSET);
                     vector = b.binary(BinaryOp::Xor, vector, offset);
                 }
-                let to = b.add(to, at);
-                b.store(buf, to, vector);
-            });
+                b.store(buf, at, vector);
+            };
+            match self.reader.runs() {
+                Some(runs) if self.sums.is_none() => {
+                    self.copy_patch(b, (block.batch, free), runs, to, write);
+                }
+                _ => self.copy_run(b, block.summed, Along::Summed, |b, this, at, lanes| {
+                    let summed = b.add(block.summed.0, at);
+                    let place = Place {
+                        batch: block.batch,
+                        free,
+                        summed,
+                    };
+                    let vector = this.reader.read(b, place, Along::Summed, lanes);
+                    let to = b.add(to, at);
+                    write(b, to, vector);
+                }),
+            }
             let group = self.tiling.group.size();
             if !self.product.k.is_multiple_of(group) {
                 // The last group of the last block is filled up.
@@ -340,6 +351,83 @@ impl Task<'_, '_> {
             row_stride: stride,
             k_stride: 1,
         }
+    }
+
+    /// Writes a patch from `to` on, run by run: those inside the input by vectors, of which the last may
+    /// overlap the one before it, the others element by element.
+    fn copy_patch(
+        &self,
+        b: &mut KernelBuilder,
+        (batch, free): (ExprId, ExprId),
+        (count, length): (i64, i64),
+        to: ExprId,
+        write: impl Fn(&mut KernelBuilder, ExprId, ExprId),
+    ) {
+        let lanes = self.tiling.lanes as i64;
+        let vectors = length / lanes * lanes;
+        // What the vectors leave: a last one, or elements.
+        let rest: Vec<(i64, i64)> = match length - vectors {
+            0 => Vec::new(),
+            _ if vectors > 0 => vec![(length - lanes, lanes)],
+            rest => (0..rest).map(|at| (at, 1)).collect(),
+        };
+        b.for_range(count, 1, |b, number| {
+            self.body.el.scope(|| {
+                let first = b.mul_const(number, length);
+                let to = b.add(to, first);
+                let Some(run) = self.reader.run(b, free, number) else {
+                    return;
+                };
+                let copy = |b: &mut KernelBuilder, offset: ExprId, lanes: i64| {
+                    let vector = self.reader.read_run(b, &run, offset, lanes as u16);
+                    let to = b.add(to, offset);
+                    write(b, to, vector);
+                };
+                let whole = |b: &mut KernelBuilder| {
+                    if vectors > MAX_UNROLLED * lanes {
+                        b.for_range(vectors, lanes, |b, offset| {
+                            self.body.el.scope(|| copy(b, offset, lanes));
+                        });
+                    } else {
+                        for offset in (0..vectors).step_by(lanes as usize) {
+                            let offset = b.index(offset);
+                            copy(b, offset, lanes);
+                        }
+                    }
+                    for &(offset, lanes) in &rest {
+                        let offset = b.index(offset);
+                        copy(b, offset, lanes);
+                    }
+                };
+                let Some(inside) = run.inside else {
+                    whole(b);
+                    return;
+                };
+                b.if_else(
+                    inside,
+                    |b| {
+                        self.body.el.scope(|| whole(b));
+                        Vec::new()
+                    },
+                    |b| {
+                        b.for_range(length, 1, |b, at| {
+                            self.body.el.scope(|| {
+                                let summed = b.add(first, at);
+                                let place = Place {
+                                    batch,
+                                    free,
+                                    summed,
+                                };
+                                let element = self.reader.read(b, place, Along::Summed, 1);
+                                let to = b.add(to, at);
+                                write(b, to, element);
+                            });
+                        });
+                        Vec::new()
+                    },
+                );
+            });
+        });
     }
 
     fn copy_along_rows(&self, b: &mut KernelBuilder, block: Block, buf: BufId, padded: i64) {

@@ -13,6 +13,7 @@ use crate::emit::value;
 use crate::emit::value::Value;
 use crate::hlo::ConvDims;
 use crate::hlo::Window;
+use crate::hlo::WindowDim;
 use crate::kernel::BinaryOp;
 use crate::kernel::BufId;
 use crate::kernel::CmpOp;
@@ -72,6 +73,15 @@ impl Direct {
         }
         start
     }
+}
+
+/// A run of a patch: its elements at one position of all dimensions of the window but the last, which
+/// are neighbours in memory, and neighbours as summed coordinates.
+pub(super) struct Run {
+    /// The index of the first element.
+    first: Index,
+    /// Whether all of it is inside the input; `None` when it always is.
+    pub(super) inside: Option<ExprId>,
 }
 
 /// Whether the numbers go up one by one.
@@ -163,6 +173,77 @@ impl<'a, 'm> Reader<'a, 'm> {
     /// Features of one group of a convolution's input.
     fn group_features(&self, dims: &ConvDims) -> usize {
         self.dims[dims.input_feature] / self.product.batch
+    }
+
+    /// How many runs a patch has, and the length of each; none when its elements are not that way.
+    pub(super) fn runs(&self) -> Option<(i64, i64)> {
+        let Access::Patches { window, dims, .. } = &self.side.access else {
+            return None;
+        };
+        let (w, outer) = window.split_last()?;
+        let along = *dims.input_spatial.last()?;
+        let is_dense = w.window_dilation == 1 && w.base_dilation == 1 && !w.reversal;
+        let rank = self.dims.len();
+        let are_neighbours = along + 2 == rank && dims.input_feature + 1 == rank;
+        let is_whole = self.product.batch == 1 && w.size <= self.dims[along];
+        (is_dense && are_neighbours && is_whole).then(|| {
+            let length = w.size * self.dims[dims.input_feature];
+            let count = outer.iter().map(|w| w.size).product::<usize>();
+            (count as i64, length as i64)
+        })
+    }
+
+    /// A run of a patch by its number, where there are [`Self::runs`].
+    pub(super) fn run(&self, b: &mut KernelBuilder, free: ExprId, number: ExprId) -> Option<Run> {
+        let Access::Patches {
+            window,
+            dims,
+            output,
+        } = &self.side.access
+        else {
+            return None;
+        };
+        let (w, outer) = window.split_last()?;
+        let position = self.position(b, dims, output, free);
+        let sizes: Dims = outer.iter().map(|w| w.size).collect();
+        let element = self.el.splits.unravel(b, &sizes, number);
+        let (mut first, mut inside) =
+            self.window_element(b, (outer, dims, output), &position, &element);
+        let last = outer.len();
+        let (along, zero) = (dims.input_spatial[last], b.index(0));
+        let from = window_start(b, w, position[last + 1], zero);
+        if may_leave(w, output[last], self.dims[along]) {
+            let bound = b.index((self.dims[along] - w.size + 1) as i64);
+            let valid = b.cmp(CmpOp::ULt, from, bound);
+            inside = both(b, inside, Some(valid));
+        }
+        first.at[along] = from;
+        first.first = along;
+        first.last = dims.input_feature;
+        first.block = (self.dims[along] * self.dims[dims.input_feature]) as i64;
+        Some(Run { first, inside })
+    }
+
+    /// Elements of a run that is inside, in the reader's type, from an offset on.
+    pub(super) fn read_run(
+        &self,
+        b: &mut KernelBuilder,
+        run: &Run,
+        offset: ExprId,
+        lanes: u16,
+    ) -> ExprId {
+        let mut index = run.first.clone();
+        let features = self.dims[index.last] as i64;
+        let (step, feature) = self.el.splits.split(b, offset, features);
+        index.at[index.first] = b.add(index.at[index.first], step);
+        index.at[index.last] = feature;
+        index.lanes = lanes;
+        if lanes == 1 {
+            index = index.first_lane();
+        }
+        let value = self.el.value(b, self.side.operand, &index);
+        let value = self.convert(b, value).one();
+        b.splat(value, lanes)
     }
 
     /// A run of elements in the reader's type, from a place on. With more than one lane the
@@ -266,34 +347,14 @@ impl<'a, 'm> Reader<'a, 'm> {
         place: Place,
         lanes: u16,
     ) -> Value {
-        let splits = &self.el.splits;
         let features = self.group_features(dims);
-        let mut positions: Dims = Dims::from_slice(&[self.dims[dims.input_batch]]);
-        positions.extend_from_slice(output);
-        let position = splits.unravel(b, &positions, place.free);
+        let position = self.position(b, dims, output, place.free);
         let mut elements: Dims = window.iter().map(|w| w.size).collect();
         elements.push(features);
+        let splits = &self.el.splits;
         let element = splits.unravel(b, &elements, place.summed);
-        let zero = b.index(0);
-        let mut index = Index::scalar(std::iter::repeat_n(zero, self.dims.len()));
-        let mut inside: Option<ExprId> = None;
-        for (d, w) in window.iter().enumerate() {
-            let size = self.dims[dims.input_spatial[d]];
-            let from = window_start(b, w, position[d + 1], element[d]);
-            let (at, valid) = within(
-                b,
-                w.base_dilation,
-                from,
-                size,
-                may_leave(w, output[d], size),
-            );
-            index.at[dims.input_spatial[d]] = at;
-            inside = match (inside, valid) {
-                (Some(x), Some(y)) => Some(b.binary(BinaryOp::And, x, y)),
-                (x, y) => x.or(y),
-            };
-        }
-        index.at[dims.input_batch] = position[0];
+        let (mut index, inside) =
+            self.window_element(b, (window, dims, output), &position, &element);
         let feature = element[window.len()];
         index.at[dims.input_feature] = splits.join(b, place.batch, feature, features as i64);
         if lanes > 1 {
@@ -312,13 +373,60 @@ impl<'a, 'm> Reader<'a, 'm> {
     }
 }
 
+impl Reader<'_, '_> {
+    /// Batch and output position of a row of patches.
+    fn position(
+        &self,
+        b: &mut KernelBuilder,
+        dims: &ConvDims,
+        output: &Dims,
+        free: ExprId,
+    ) -> SmallVec<[ExprId; 6]> {
+        let mut sizes: Dims = Dims::from_slice(&[self.dims[dims.input_batch]]);
+        sizes.extend_from_slice(output);
+        self.el.splits.unravel(b, &sizes, free)
+    }
+
+    /// The first feature of the input at an element of the window, over the dimensions given of it, and
+    /// whether that is inside; `None` when it always is.
+    fn window_element(
+        &self,
+        b: &mut KernelBuilder,
+        (window, dims, output): (&[WindowDim], &ConvDims, &Dims),
+        position: &[ExprId],
+        element: &[ExprId],
+    ) -> (Index, Option<ExprId>) {
+        let zero = b.index(0);
+        let mut index = Index::scalar(std::iter::repeat_n(zero, self.dims.len()));
+        let mut inside = None;
+        for (d, w) in window.iter().enumerate() {
+            let size = self.dims[dims.input_spatial[d]];
+            let from = window_start(b, w, position[d + 1], element[d]);
+            let (at, valid) = within(
+                b,
+                w.base_dilation,
+                from,
+                size,
+                may_leave(w, output[d], size),
+            );
+            index.at[dims.input_spatial[d]] = at;
+            inside = both(b, inside, valid);
+        }
+        index.at[dims.input_batch] = position[0];
+        (index, inside)
+    }
+}
+
+/// Whether both hold; `None` is what always holds.
+fn both(b: &mut KernelBuilder, x: Option<ExprId>, y: Option<ExprId>) -> Option<ExprId> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(b.binary(BinaryOp::And, x, y)),
+        (x, y) => x.or(y),
+    }
+}
+
 /// The dilated position a window element looks at.
-fn window_start(
-    b: &mut KernelBuilder,
-    w: &crate::hlo::WindowDim,
-    output: ExprId,
-    element: ExprId,
-) -> ExprId {
+fn window_start(b: &mut KernelBuilder, w: &WindowDim, output: ExprId, element: ExprId) -> ExprId {
     let element = if w.reversal {
         let last = b.index(w.size as i64 - 1);
         b.sub(last, element)
@@ -332,7 +440,7 @@ fn window_start(
 }
 
 /// Whether some element of some window is not an element of the input.
-fn may_leave(w: &crate::hlo::WindowDim, output: usize, size: usize) -> bool {
+fn may_leave(w: &WindowDim, output: usize, size: usize) -> bool {
     let last = (output as i64 - 1) * w.stride + (w.size as i64 - 1) * w.window_dilation;
     w.base_dilation != 1 || w.padding_low > 0 || last - w.padding_low >= size as i64
 }

@@ -172,6 +172,8 @@ fn spelled(kind: &str) -> &'static [(&'static str, Spelled)] {
             ("allow_imprecise_accumulation", Spelled::False),
         ],
         "mesh" => &[("axes", Spelled::Empty), ("device_ids", Spelled::Nothing)],
+        "mesh_axis" => &[("name", Spelled::Nothing), ("size", Spelled::Zero)],
+        "replica_group_mesh_axes" => &[("mesh", Spelled::Nothing), ("axes", Spelled::Empty)],
         _ => &[],
     }
 }

@@ -149,10 +149,10 @@ impl<'a> Reader<'a> {
             }
             let attr = match kind {
                 "sub_axis_info" => self.field(dialect, Field::SubAxis)?,
-                _ => Some(Attr::enumeration(dialect, kind, self.case()?)),
+                _ => Attr::enumeration(dialect, kind, self.case()?),
             };
             self.scan.expect(">")?;
-            return Ok(attr);
+            return Ok(Some(attr));
         }
         if kind == "conv" {
             self.scan.expect("<")?;
@@ -260,40 +260,32 @@ impl<'a> Reader<'a> {
             seen[at] = true;
             self.scan.eat_keyword(known[at].0);
             self.scan.expect("=")?;
-            found[at] = self.field(dialect, known[at].1)?;
+            let attr = self.field(dialect, known[at].1)?;
+            found[at] = (!attr.is_default_field()).then_some(attr);
         }
         let pairs = known.iter().zip(found);
         let fields = pairs.filter_map(|(f, attr)| Some((Name::from(f.0), attr?)));
         Ok(Attr::structure(dialect, kind, fields.collect()))
     }
-    /// A field's value, when it is not the default.
-    fn field(&mut self, dialect: &str, field: Field) -> Result<Option<Attr>> {
+    /// A field's value.
+    fn field(&mut self, dialect: &str, field: Field) -> Result<Attr> {
         Ok(match field {
-            Field::Ints => {
-                let ints = self.ints()?;
-                (!ints.is_empty()).then(|| Attr::i64_array(&ints))
-            }
-            Field::Int => {
-                let value = self.scan.integer()?;
-                (value != 0).then(|| Attr::i64(value))
-            }
+            Field::Ints => Attr::i64_array(&self.ints()?),
+            Field::Int => Attr::i64(self.scan.integer()?),
             Field::Bool => {
                 let value = self.scan.eat_keyword("true");
                 if !value && !self.scan.eat_keyword("false") {
                     return Err(self.scan.unexpected("`true` or `false`"));
                 }
-                value.then_some(Attr::Bool(true))
+                Attr::Bool(value)
             }
-            Field::Float => {
-                let bits = self.float64()?.to_bits();
-                (bits << 1 != 0).then_some(Attr::Float {
-                    bits,
-                    ty: Type::F64,
-                })
-            }
-            Field::Type => Some(Attr::Type(self.ty()?)),
-            Field::String => Some(Attr::String(self.scan.string()?.into())),
-            Field::Attr => Some(self.nested(|r| r.attr())?),
+            Field::Float => Attr::Float {
+                bits: self.float64()?.to_bits(),
+                ty: Type::F64,
+            },
+            Field::Type => Attr::Type(self.ty()?),
+            Field::String => Attr::String(self.scan.string()?.into()),
+            Field::Attr => self.nested(|r| r.attr())?,
             Field::SubAxis => {
                 self.scan.expect("(")?;
                 let pre_size = self.scan.integer()?;
@@ -302,7 +294,7 @@ impl<'a> Reader<'a> {
                 let parts = [("pre_size", pre_size), ("size", size)].into_iter();
                 let parts = parts.filter(|part| part.1 != 0);
                 let parts = parts.map(|(name, value)| (name.into(), Attr::i64(value)));
-                Some(Attr::structure(dialect, "sub_axis_info", parts.collect()))
+                Attr::structure(dialect, "sub_axis_info", parts.collect())
             }
             Field::Axes => {
                 let axes = self.items(["[", "]"], |r| {
@@ -311,7 +303,7 @@ impl<'a> Reader<'a> {
                         false => r.structure_of(dialect, "mesh_axis"),
                     })
                 })?;
-                Some(Attr::array(axes))
+                Attr::array(axes)
             }
         })
     }

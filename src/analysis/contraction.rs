@@ -7,6 +7,9 @@
 
 use smallvec::SmallVec;
 
+use crate::analysis::windows;
+use crate::analysis::windows::Lines;
+use crate::analysis::windows::Tiles;
 use crate::hlo::ConvDims;
 use crate::hlo::DotAlgorithm;
 use crate::hlo::DotDims;
@@ -446,6 +449,9 @@ pub struct Tiling {
     pub n_block: usize,
     /// Products of the batch that one task computes; more than one only when a product is one block.
     pub batch_block: usize,
+    /// How the windows of the left side are walked, when its patches are not copied; a block has
+    /// the rows of these lines then.
+    pub lines: Option<Lines>,
 }
 
 impl Tiling {
@@ -455,6 +461,17 @@ impl Tiling {
             Group::Single => product.accumulator,
             Group::Pairs => PrimitiveType::S16,
             Group::Quads | Group::OffsetQuads => PrimitiveType::S8,
+        }
+    }
+
+    /// Blocks of rows.
+    pub fn row_blocks(&self, product: &Product) -> usize {
+        match (&self.lines, &product.lhs.access) {
+            (Some(lines), Access::Patches { output, .. }) => {
+                let line = output.last().map_or(1, |&line| line);
+                product.m / (line * lines.count) * line.div_ceil(lines.width)
+            }
+            _ => product.m.div_ceil(self.m_block),
         }
     }
 
@@ -514,12 +531,37 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         (32, _) => (6, 8, 3),
         _ => (5, 6, 2),
     };
-    // Rows that no tile of its own has to be made for, where that leaves enough to do at a time.
-    let tile_rows = (fewest..=most)
-        .rev()
-        .find(|&rows| product.m.is_multiple_of(rows))
-        .unwrap_or(most);
     let mut vectors = vectors.min(product.n.div_ceil(lanes)).max(1);
+    let group = match strategy {
+        Strategy::Tiled => group(product, module, target, vector_bytes),
+        Strategy::Streamed | Strategy::DotProducts => Group::Single,
+    };
+    // A panel of the right side stays in the first-level cache beside the rows that stream by.
+    let operand_width = width / group.size();
+    let k_most = |vectors: usize| (32 * 1024 / (lanes * vectors * operand_width) * 3 / 4).max(64);
+    // Runs that are read at once begin at multiples of their length.
+    let k_step = (lanes * group.size()).max(32);
+    let tiles = Tiles {
+        rows: (fewest, most),
+        vectors,
+        k_most: k_most(vectors),
+        k_step,
+        group: group.size(),
+        width: operand_width,
+    };
+    let walk = match strategy {
+        Strategy::Tiled => windows::walk(product, module, tiles),
+        Strategy::Streamed | Strategy::DotProducts => None,
+    };
+    // Rows that no tile of its own has to be made for, where that leaves enough to do at a time.
+    let tile_rows = walk.map_or_else(
+        || {
+            let mut rows = (fewest..=most).rev();
+            rows.find(|&rows| product.m.is_multiple_of(rows))
+                .unwrap_or(most)
+        },
+        |walk| walk.tile_rows,
+    );
     let in_place = product.m <= IN_PLACE_TILES * tile_rows
         && product.n.is_multiple_of(lanes)
         && right_lies_well(product, module);
@@ -527,18 +569,14 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         vectors = 1;
     }
     let tile_columns = lanes * vectors;
-    let group = match strategy {
-        Strategy::Tiled => group(product, module, target, vector_bytes),
-        Strategy::Streamed | Strategy::DotProducts => Group::Single,
-    };
-    // A panel of the right side stays in the first-level cache beside the rows that stream by.
-    let operand_width = width / group.size();
-    let k_most = (32 * 1024 / (tile_columns * operand_width) * 3 / 4).max(64);
-    let blocks = product.k.div_ceil(k_most);
     let up = |count: usize, step: usize| count.div_ceil(step) * step;
-    // Runs that are read at once begin at multiples of their length.
-    let run = (lanes * group.size()).max(32);
-    let k_block = up(product.k.div_ceil(blocks), run).min(product.k);
+    let k_block = walk.map_or_else(
+        || {
+            let blocks = product.k.div_ceil(k_most(vectors));
+            up(product.k.div_ceil(blocks), k_step).min(product.k)
+        },
+        |walk| walk.k_block,
+    );
     let cost = product.batch as u64 * (product.m * product.n) as u64 * product.k as u64;
     let wanted = (cost / (1 << 20)).clamp(1, u64::from(target.parallelism.max(1))) as usize;
     let mut m_block = up(product.m.min(144), tile_rows);
@@ -567,6 +605,10 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         m_block = m_block.min(up(144, tile_rows));
         n_block = n_block.min(tile_columns * 64);
     }
+    let lines = walk.map(|walk| walk.lines(m_block));
+    if let Some(lines) = lines {
+        m_block = lines.width * lines.count;
+    }
     let is_one_block = product.m <= m_block && product.n <= n_block;
     let batch_block = if is_one_block {
         product.batch.div_ceil(wanted.min(product.batch))
@@ -591,6 +633,7 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         m_block,
         n_block,
         batch_block,
+        lines,
     }
 }
 

@@ -20,3 +20,4 @@ pub mod live;
 pub mod scratch;
 pub mod trip_count;
 pub mod users;
+pub mod windows;

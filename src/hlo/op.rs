@@ -160,6 +160,18 @@ pub struct WindowDim {
     pub reversal: bool,
 }
 
+impl WindowDim {
+    /// Whether some element of some of that many windows is not an element of an input of that size.
+    pub fn may_leave(&self, windows: usize, size: usize) -> bool {
+        let last = self.seen(windows) as i64 - 1;
+        self.base_dilation != 1 || self.padding_low > 0 || last - self.padding_low >= size as i64
+    }
+    /// Dilated positions from the first to the last that so many windows look at, one or more.
+    pub fn seen(&self, windows: usize) -> usize {
+        (windows - 1) * self.stride as usize + (self.size - 1) * self.window_dilation as usize + 1
+    }
+}
+
 impl Default for WindowDim {
     /// A window of size one that does nothing.
     fn default() -> Self {

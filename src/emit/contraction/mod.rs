@@ -12,6 +12,7 @@ mod packed;
 mod side;
 mod store;
 mod tile;
+mod windows;
 
 use crate::analysis::contraction;
 use crate::analysis::contraction::Strategy;

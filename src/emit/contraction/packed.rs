@@ -2,7 +2,7 @@
 //!
 //! Panels are packed by a kernel of their own, by the task that needs them, or are read where they
 //! lie. The left side is read where it lies when it lies well, else copied block by block into memory
-//! of the task.
+//! of the task; windows of a convolution are read out of lines of its input.
 
 use crate::analysis::contraction::Group;
 use crate::analysis::contraction::Product;
@@ -22,6 +22,8 @@ use crate::emit::contraction::tile;
 use crate::emit::contraction::tile::Panel;
 use crate::emit::contraction::tile::Rows;
 use crate::emit::contraction::tile::Summed;
+use crate::emit::contraction::windows::Positions;
+use crate::emit::contraction::windows::Windows;
 use crate::emit::cost::pieces;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
@@ -38,9 +40,6 @@ use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::kernel::Scalar;
 use crate::kernel::Space;
-
-/// How many vectors of a run are copied without a loop.
-const MAX_UNROLLED: i64 = 8;
 
 pub(super) fn emit(
     request: &KernelRequest<'_>,
@@ -87,7 +86,7 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
             })?)
         }
     };
-    let row_blocks = pieces(product.m as i64, tiling.m_block as i64);
+    let row_blocks = tiling.row_blocks(product) as i64;
     let column_blocks = pieces(product.n as i64, tiling.n_block as i64);
     let batches = tiling.batch_block as i64;
     let tasks = pieces(product.batch as i64, batches) * row_blocks * column_blocks;
@@ -99,9 +98,11 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
         let rows = tiling
             .m_block
             .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
-        let left = match lies_well {
-            Some(direct) => Left::Direct(direct),
-            None => {
+        let windows = Windows::new(&mut b, &body, product, tiling);
+        let left = match (windows, lies_well) {
+            (Some(windows), _) => Left::Windows(windows),
+            (None, Some(direct)) => Left::Direct(direct),
+            (None, None) => {
                 let size = (rows * tiling.padded(tiling.k_block)) as u64;
                 Left::Copied(b.scratch("rows", operand, size, Space::Private))
             }
@@ -148,7 +149,10 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
 }
 
 /// Where the rows of the left side are.
-enum Left {
+#[allow(clippy::large_enum_variant, reason = "there is one of these a kernel")]
+enum Left<'a, 'm> {
+    /// In lines of a convolution's input.
+    Windows(Windows<'a, 'm>),
     /// In the operand, the summed coordinate innermost.
     Direct(Direct),
     /// Copied block by block.
@@ -173,7 +177,7 @@ struct Task<'a, 'm> {
     reader: Reader<'a, 'm>,
     store: Store<'a, 'm>,
     right: Panels,
-    left: Left,
+    left: Left<'a, 'm>,
     /// Sums of the block, when the summed length is cut.
     sums: Option<BufId>,
     /// Sums of one tile on their way to the epilogue.
@@ -186,6 +190,8 @@ struct Block {
     batch: ExprId,
     /// First row, and the one after the last.
     rows: (ExprId, ExprId),
+    /// Where the window of the first row begins, when windows are walked.
+    start: ExprId,
     /// First column, and the one after the last.
     columns: (ExprId, ExprId),
     /// First `k`, and how many.
@@ -200,7 +206,7 @@ impl Task<'_, '_> {
     fn summed(&self, block: Block) -> Summed<'_> {
         Summed {
             tiling: self.tiling,
-            k: self.product.k,
+            lengths: [self.product.k, self.tiling.k_block],
             length: block.summed.1,
         }
     }
@@ -213,12 +219,19 @@ impl Task<'_, '_> {
     }
 
     fn run(&self, b: &mut KernelBuilder, batch: ExprId, row_block: ExprId, column_block: ExprId) {
-        let rows = Self::range(b, row_block, self.tiling.m_block, self.product.m);
-        let columns = Self::range(b, column_block, self.tiling.n_block, self.product.n);
         let zero = b.index(0);
+        let Positions { rows, start } = match &self.left {
+            Left::Windows(windows) => windows.positions(b, &self.reader, batch, row_block),
+            Left::Direct(_) | Left::Copied(_) => Positions {
+                rows: Self::range(b, row_block, self.tiling.m_block, self.product.m),
+                start: zero,
+            },
+        };
+        let columns = Self::range(b, column_block, self.tiling.n_block, self.product.n);
         let whole = Block {
             batch,
             rows,
+            start,
             columns,
             summed: (zero, zero),
         };
@@ -272,8 +285,9 @@ impl Task<'_, '_> {
     }
 
     /// The left side's rows of a block, from its first row and `k` on.
-    fn left(&self, b: &mut KernelBuilder, block: Block) -> Rows {
+    fn left(&self, b: &mut KernelBuilder, block: Block) -> Rows<'_> {
         let buf = match &self.left {
+            Left::Windows(windows) => return windows.rows(b, block.start, block.summed.0),
             Left::Copied(buf) => *buf,
             Left::Direct(direct) => {
                 let batch = direct.start(b, &self.body.el.splits, block.batch);
@@ -284,6 +298,7 @@ impl Task<'_, '_> {
                     start: b.add(start, block.summed.0),
                     row_stride: direct.free_stride,
                     k_stride: direct.summed_stride,
+                    runs: None,
                 };
             }
         };
@@ -302,6 +317,7 @@ impl Task<'_, '_> {
                 start: zero,
                 row_stride: 1,
                 k_stride: padded,
+                runs: None,
             };
         }
         let one = b.index(1);
@@ -311,27 +327,21 @@ impl Task<'_, '_> {
             let to = b.mul_const(row, stride);
             let write = |b: &mut KernelBuilder, at: ExprId, mut vector: ExprId| {
                 if self.tiling.group == Group::OffsetQuads {
-                    let offset = b.const_bits(b.ty(vector), tile::OFFSET);
-                    vector = b.binary(BinaryOp::Xor, vector, offset);
+                    vector = tile::offset(b, vector);
                 }
                 b.store(buf, at, vector);
             };
-            match self.reader.runs() {
-                Some(runs) if self.sums.is_none() => {
-                    self.copy_patch(b, (block.batch, free), runs, to, write);
-                }
-                _ => self.copy_run(b, block.summed, Along::Summed, |b, this, at, lanes| {
-                    let summed = b.add(block.summed.0, at);
-                    let place = Place {
-                        batch: block.batch,
-                        free,
-                        summed,
-                    };
-                    let vector = this.reader.read(b, place, Along::Summed, lanes);
-                    let to = b.add(to, at);
-                    write(b, to, vector);
-                }),
-            }
+            self.copy_run(b, block.summed, Along::Summed, |b, this, at, lanes| {
+                let summed = b.add(block.summed.0, at);
+                let place = Place {
+                    batch: block.batch,
+                    free,
+                    summed,
+                };
+                let vector = this.reader.read(b, place, Along::Summed, lanes);
+                let to = b.add(to, at);
+                write(b, to, vector);
+            });
             let group = self.tiling.group.size();
             if !self.product.k.is_multiple_of(group) {
                 // The last group of the last block is filled up.
@@ -350,84 +360,8 @@ impl Task<'_, '_> {
             start: zero,
             row_stride: stride,
             k_stride: 1,
+            runs: None,
         }
-    }
-
-    /// Writes a patch from `to` on, run by run: those inside the input by vectors, of which the last may
-    /// overlap the one before it, the others element by element.
-    fn copy_patch(
-        &self,
-        b: &mut KernelBuilder,
-        (batch, free): (ExprId, ExprId),
-        (count, length): (i64, i64),
-        to: ExprId,
-        write: impl Fn(&mut KernelBuilder, ExprId, ExprId),
-    ) {
-        let lanes = self.tiling.lanes as i64;
-        let vectors = length / lanes * lanes;
-        // What the vectors leave: a last one, or elements.
-        let rest: Vec<(i64, i64)> = match length - vectors {
-            0 => Vec::new(),
-            _ if vectors > 0 => vec![(length - lanes, lanes)],
-            rest => (0..rest).map(|at| (at, 1)).collect(),
-        };
-        b.for_range(count, 1, |b, number| {
-            self.body.el.scope(|| {
-                let first = b.mul_const(number, length);
-                let to = b.add(to, first);
-                let Some(run) = self.reader.run(b, free, number) else {
-                    return;
-                };
-                let copy = |b: &mut KernelBuilder, offset: ExprId, lanes: i64| {
-                    let vector = self.reader.read_run(b, &run, offset, lanes as u16);
-                    let to = b.add(to, offset);
-                    write(b, to, vector);
-                };
-                let whole = |b: &mut KernelBuilder| {
-                    if vectors > MAX_UNROLLED * lanes {
-                        b.for_range(vectors, lanes, |b, offset| {
-                            self.body.el.scope(|| copy(b, offset, lanes));
-                        });
-                    } else {
-                        for offset in (0..vectors).step_by(lanes as usize) {
-                            let offset = b.index(offset);
-                            copy(b, offset, lanes);
-                        }
-                    }
-                    for &(offset, lanes) in &rest {
-                        let offset = b.index(offset);
-                        copy(b, offset, lanes);
-                    }
-                };
-                let Some(inside) = run.inside else {
-                    whole(b);
-                    return;
-                };
-                b.if_else(
-                    inside,
-                    |b| {
-                        self.body.el.scope(|| whole(b));
-                        Vec::new()
-                    },
-                    |b| {
-                        b.for_range(length, 1, |b, at| {
-                            self.body.el.scope(|| {
-                                let summed = b.add(first, at);
-                                let place = Place {
-                                    batch,
-                                    free,
-                                    summed,
-                                };
-                                let element = self.reader.read(b, place, Along::Summed, 1);
-                                let to = b.add(to, at);
-                                write(b, to, element);
-                            });
-                        });
-                        Vec::new()
-                    },
-                );
-            });
-        });
     }
 
     fn copy_along_rows(&self, b: &mut KernelBuilder, block: Block, buf: BufId, padded: i64) {
@@ -549,50 +483,79 @@ impl Task<'_, '_> {
         &self,
         b: &mut KernelBuilder,
         block: Block,
-        rows: Rows,
+        rows: Rows<'_>,
         panel: Panel,
         column: ExprId,
     ) {
-        let height = self.tiling.tile_rows as i64;
-        let zero = b.index(0);
-        let count = b.sub(block.rows.1, block.rows.0);
-        let whole = b.div_const(count, height);
-        let whole = b.mul_const(whole, height);
-        let step = b.index(height);
         let offsets = match self.tiling.group {
             Group::OffsetQuads => tile::offsets(b, &self.summed(block), panel),
             Group::Single | Group::Pairs | Group::Quads => Vec::new(),
         };
-        let tile = |b: &mut KernelBuilder, (row, height): (ExprId, usize)| {
-            self.tile(b, block, rows, (panel, &offsets), (row, height), column);
+        let count = b.sub(block.rows.1, block.rows.0);
+        let right = (panel, offsets.as_slice(), column);
+        let Left::Windows(windows) = &self.left else {
+            let first = b.index(0);
+            self.line_tiles(b, block, (rows, first), (count, self.product.m), right);
+            return;
         };
-        if self.product.m as i64 >= height {
+        let width = match windows.count() {
+            1 => count,
+            _ => b.index(windows.width()),
+        };
+        b.for_range(windows.count(), 1, |b, line| {
+            let first = b.mul_const(line, windows.width());
+            let rows = windows.line(b, rows, line);
+            self.line_tiles(b, block, (rows, first), (width, windows.length()), right);
+        });
+    }
+
+    /// The tiles of a line of rows, which begins with a row of the block. Lines are of that count, as
+    /// parts of a length of which only the last may be no multiple of a tile's rows.
+    fn line_tiles(
+        &self,
+        b: &mut KernelBuilder,
+        block: Block,
+        (rows, first): (Rows<'_>, ExprId),
+        (count, length): (ExprId, usize),
+        (panel, offsets, column): (Panel, &[ExprId], ExprId),
+    ) {
+        let height = self.tiling.tile_rows as i64;
+        let zero = b.index(0);
+        let whole = b.div_const(count, height);
+        let whole = b.mul_const(whole, height);
+        let step = b.index(height);
+        let tile = |b: &mut KernelBuilder, (row, height): (ExprId, usize)| {
+            let from = b.mul_const(row, rows.row_stride);
+            let rows = Rows {
+                start: b.add(rows.start, from),
+                ..rows
+            };
+            let row = b.add(first, row);
+            self.tile(b, block, rows, (panel, offsets), (row, height), column);
+        };
+        if length as i64 >= height {
             b.for_loop((zero, whole, step), |b, row| {
                 tile(b, (row, self.tiling.tile_rows));
             });
         }
-        let rest = self.product.m % self.tiling.tile_rows;
+        let rest = length % self.tiling.tile_rows;
         if rest > 0 {
             let is_left = b.cmp(CmpOp::SLt, whole, count);
             b.if_then(is_left, |b| tile(b, (whole, rest)));
         }
     }
 
+    /// One tile of rows, of which the first is a row of the block, by a panel.
     fn tile(
         &self,
         b: &mut KernelBuilder,
         block: Block,
-        rows: Rows,
+        rows: Rows<'_>,
         (panel, offsets): (Panel, &[ExprId]),
         (row, height): (ExprId, usize),
         column: ExprId,
     ) {
         let vectors = self.tiling.tile_columns / self.tiling.lanes;
-        let from = b.mul_const(row, rows.row_stride);
-        let rows = Rows {
-            start: b.add(rows.start, from),
-            ..rows
-        };
         let start = self.sums.map(|sums| {
             let local = b.sub(column, block.columns.0);
             let at = b.mul_const(row, self.tiling.n_block as i64);

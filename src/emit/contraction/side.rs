@@ -75,15 +75,6 @@ impl Direct {
     }
 }
 
-/// A run of a patch: its elements at one position of all dimensions of the window but the last, which
-/// are neighbours in memory, and neighbours as summed coordinates.
-pub(super) struct Run {
-    /// The index of the first element.
-    first: Index,
-    /// Whether all of it is inside the input; `None` when it always is.
-    pub(super) inside: Option<ExprId>,
-}
-
 /// Whether the numbers go up one by one.
 fn is_run(list: &[usize]) -> bool {
     list.windows(2).all(|w| w[1] == w[0] + 1)
@@ -175,75 +166,11 @@ impl<'a, 'm> Reader<'a, 'm> {
         self.dims[dims.input_feature] / self.product.batch
     }
 
-    /// How many runs a patch has, and the length of each; none when its elements are not that way.
-    pub(super) fn runs(&self) -> Option<(i64, i64)> {
-        let Access::Patches { window, dims, .. } = &self.side.access else {
-            return None;
-        };
-        let (w, outer) = window.split_last()?;
-        let along = *dims.input_spatial.last()?;
-        let is_dense = w.window_dilation == 1 && w.base_dilation == 1 && !w.reversal;
-        let rank = self.dims.len();
-        let are_neighbours = along + 2 == rank && dims.input_feature + 1 == rank;
-        let is_whole = self.product.batch == 1 && w.size <= self.dims[along];
-        (is_dense && are_neighbours && is_whole).then(|| {
-            let length = w.size * self.dims[dims.input_feature];
-            let count = outer.iter().map(|w| w.size).product::<usize>();
-            (count as i64, length as i64)
-        })
-    }
-
-    /// A run of a patch by its number, where there are [`Self::runs`].
-    pub(super) fn run(&self, b: &mut KernelBuilder, free: ExprId, number: ExprId) -> Option<Run> {
-        let Access::Patches {
-            window,
-            dims,
-            output,
-        } = &self.side.access
-        else {
-            return None;
-        };
-        let (w, outer) = window.split_last()?;
-        let position = self.position(b, dims, output, free);
-        let sizes: Dims = outer.iter().map(|w| w.size).collect();
-        let element = self.el.splits.unravel(b, &sizes, number);
-        let (mut first, mut inside) =
-            self.window_element(b, (outer, dims, output), &position, &element);
-        let last = outer.len();
-        let (along, zero) = (dims.input_spatial[last], b.index(0));
-        let from = window_start(b, w, position[last + 1], zero);
-        if may_leave(w, output[last], self.dims[along]) {
-            let bound = b.index((self.dims[along] - w.size + 1) as i64);
-            let valid = b.cmp(CmpOp::ULt, from, bound);
-            inside = both(b, inside, Some(valid));
-        }
-        first.at[along] = from;
-        first.first = along;
-        first.last = dims.input_feature;
-        first.block = (self.dims[along] * self.dims[dims.input_feature]) as i64;
-        Some(Run { first, inside })
-    }
-
-    /// Elements of a run that is inside, in the reader's type, from an offset on.
-    pub(super) fn read_run(
-        &self,
-        b: &mut KernelBuilder,
-        run: &Run,
-        offset: ExprId,
-        lanes: u16,
-    ) -> ExprId {
-        let mut index = run.first.clone();
-        let features = self.dims[index.last] as i64;
-        let (step, feature) = self.el.splits.split(b, offset, features);
-        index.at[index.first] = b.add(index.at[index.first], step);
-        index.at[index.last] = feature;
-        index.lanes = lanes;
-        if lanes == 1 {
-            index = index.first_lane();
-        }
-        let value = self.el.value(b, self.side.operand, &index);
+    /// Elements of the operand at an index, in the reader's type.
+    pub(super) fn at(&self, b: &mut KernelBuilder, index: &Index) -> ExprId {
+        let value = self.el.value(b, self.side.operand, index);
         let value = self.convert(b, value).one();
-        b.splat(value, lanes)
+        b.splat(value, index.lanes)
     }
 
     /// A run of elements in the reader's type, from a place on. With more than one lane the
@@ -348,13 +275,25 @@ impl<'a, 'm> Reader<'a, 'm> {
         lanes: u16,
     ) -> Value {
         let features = self.group_features(dims);
-        let position = self.position(b, dims, output, place.free);
+        let splits = &self.el.splits;
+        let mut positions = Dims::from_slice(&[self.dims[dims.input_batch]]);
+        positions.extend_from_slice(output);
+        let position = splits.unravel(b, &positions, place.free);
         let mut elements: Dims = window.iter().map(|w| w.size).collect();
         elements.push(features);
-        let splits = &self.el.splits;
         let element = splits.unravel(b, &elements, place.summed);
-        let (mut index, inside) =
-            self.window_element(b, (window, dims, output), &position, &element);
+        let zero = b.index(0);
+        let mut index = Index::scalar(std::iter::repeat_n(zero, self.dims.len()));
+        index.at[dims.input_batch] = position[0];
+        let mut inside = None;
+        for (d, w) in window.iter().enumerate() {
+            let size = self.dims[dims.input_spatial[d]];
+            let from = window_start(b, w, position[d + 1], element[d]);
+            let leaves = w.may_leave(output[d], size);
+            let (at, valid) = within(b, w.base_dilation, from, size, leaves);
+            index.at[dims.input_spatial[d]] = at;
+            inside = both(b, inside, valid);
+        }
         let feature = element[window.len()];
         index.at[dims.input_feature] = splits.join(b, place.batch, feature, features as i64);
         if lanes > 1 {
@@ -373,52 +312,8 @@ impl<'a, 'm> Reader<'a, 'm> {
     }
 }
 
-impl Reader<'_, '_> {
-    /// Batch and output position of a row of patches.
-    fn position(
-        &self,
-        b: &mut KernelBuilder,
-        dims: &ConvDims,
-        output: &Dims,
-        free: ExprId,
-    ) -> SmallVec<[ExprId; 6]> {
-        let mut sizes: Dims = Dims::from_slice(&[self.dims[dims.input_batch]]);
-        sizes.extend_from_slice(output);
-        self.el.splits.unravel(b, &sizes, free)
-    }
-
-    /// The first feature of the input at an element of the window, over the dimensions given of it, and
-    /// whether that is inside; `None` when it always is.
-    fn window_element(
-        &self,
-        b: &mut KernelBuilder,
-        (window, dims, output): (&[WindowDim], &ConvDims, &Dims),
-        position: &[ExprId],
-        element: &[ExprId],
-    ) -> (Index, Option<ExprId>) {
-        let zero = b.index(0);
-        let mut index = Index::scalar(std::iter::repeat_n(zero, self.dims.len()));
-        let mut inside = None;
-        for (d, w) in window.iter().enumerate() {
-            let size = self.dims[dims.input_spatial[d]];
-            let from = window_start(b, w, position[d + 1], element[d]);
-            let (at, valid) = within(
-                b,
-                w.base_dilation,
-                from,
-                size,
-                may_leave(w, output[d], size),
-            );
-            index.at[dims.input_spatial[d]] = at;
-            inside = both(b, inside, valid);
-        }
-        index.at[dims.input_batch] = position[0];
-        (index, inside)
-    }
-}
-
 /// Whether both hold; `None` is what always holds.
-fn both(b: &mut KernelBuilder, x: Option<ExprId>, y: Option<ExprId>) -> Option<ExprId> {
+pub(super) fn both(b: &mut KernelBuilder, x: Option<ExprId>, y: Option<ExprId>) -> Option<ExprId> {
     match (x, y) {
         (Some(x), Some(y)) => Some(b.binary(BinaryOp::And, x, y)),
         (x, y) => x.or(y),
@@ -427,22 +322,21 @@ fn both(b: &mut KernelBuilder, x: Option<ExprId>, y: Option<ExprId>) -> Option<E
 
 /// The dilated position a window element looks at.
 fn window_start(b: &mut KernelBuilder, w: &WindowDim, output: ExprId, element: ExprId) -> ExprId {
+    let start = b.mul_const(output, w.stride);
+    let offset = window_offset(b, w, element);
+    let sum = b.add(start, offset);
+    b.add_const(sum, -w.padding_low)
+}
+
+/// Dilated positions from the first one of a window to the one that an element looks at.
+pub(super) fn window_offset(b: &mut KernelBuilder, w: &WindowDim, element: ExprId) -> ExprId {
     let element = if w.reversal {
         let last = b.index(w.size as i64 - 1);
         b.sub(last, element)
     } else {
         element
     };
-    let start = b.mul_const(output, w.stride);
-    let offset = b.mul_const(element, w.window_dilation);
-    let sum = b.add(start, offset);
-    b.add_const(sum, -w.padding_low)
-}
-
-/// Whether some element of some window is not an element of the input.
-fn may_leave(w: &WindowDim, output: usize, size: usize) -> bool {
-    let last = (output as i64 - 1) * w.stride + (w.size as i64 - 1) * w.window_dilation;
-    w.base_dilation != 1 || w.padding_low > 0 || last - w.padding_low >= size as i64
+    b.mul_const(element, w.window_dilation)
 }
 
 /// The input position, brought inside, and whether it was inside; `None` when it always is.

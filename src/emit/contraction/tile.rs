@@ -1,7 +1,11 @@
 //! The register tile: rows of broadcasts against vectors of columns, summed in registers.
 
+use smallvec::SmallVec;
+
 use crate::analysis::contraction::Group;
 use crate::analysis::contraction::Tiling;
+use crate::emit::index::Splits;
+use crate::kernel::BinaryOp;
 use crate::kernel::BufId;
 use crate::kernel::DotKind;
 use crate::kernel::ExprId;
@@ -9,14 +13,71 @@ use crate::kernel::KernelBuilder;
 use crate::kernel::Scalar;
 use crate::kernel::Ty;
 use crate::kernel::Unroll;
+use crate::shape::Dims;
 
-/// A matrix of rows in memory: element `(row, k)` is at `start + row * row_stride + k * k_stride`.
+/// A matrix of rows in memory: element `(row, k)` is at `start + row * row_stride + k * k_stride`, or,
+/// with runs, each run of `k` at `start + row * row_stride` and its own offset.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct Rows<'a> {
     pub(super) buf: BufId,
     pub(super) start: ExprId,
     pub(super) row_stride: i64,
     pub(super) k_stride: i64,
+    pub(super) runs: Option<FirstRun<'a>>,
+}
+
+/// The run that a block of the summed coordinate begins with.
+#[derive(Clone, Copy)]
+pub(super) struct FirstRun<'a> {
+    pub(super) runs: &'a Runs,
+    pub(super) splits: &'a Splits,
+    pub(super) number: ExprId,
+}
+
+/// Where parts of a row lie whose elements are neighbours, by their number.
+pub(super) struct Runs {
+    /// Elements of each.
+    pub(super) length: i64,
+    /// Where the first one is.
+    first: i64,
+    /// Sizes of the dimensions of their number, most significant first, and how far each step along
+    /// them leads.
+    sizes: Dims,
+    steps: SmallVec<[i64; 3]>,
+}
+
+impl Runs {
+    pub(super) fn new(length: i64) -> Self {
+        Self {
+            length,
+            first: 0,
+            sizes: Dims::new(),
+            steps: SmallVec::new(),
+        }
+    }
+
+    /// One more dimension, within the ones before it.
+    pub(super) fn add(&mut self, size: usize, step: i64, reversed: bool) {
+        self.sizes.push(size);
+        self.steps.push(if reversed { -step } else { step });
+        if reversed {
+            self.first += (size as i64 - 1) * step;
+        }
+    }
+
+    /// Where a run is, by its number.
+    pub(super) fn offset(&self, b: &mut KernelBuilder, splits: &Splits, number: ExprId) -> ExprId {
+        let mut offset = b.index(self.first);
+        for (at, &step) in splits
+            .unravel(b, &self.sizes, number)
+            .iter()
+            .zip(&self.steps)
+        {
+            let part = b.mul_const(*at, step);
+            offset = b.add(offset, part);
+        }
+        offset
+    }
 }
 
 /// A panel of columns: vector `v` of `k` is at `start + k * stride + v * lanes`. With groups, `k` is a
@@ -44,7 +105,13 @@ pub(super) fn zeros(b: &mut KernelBuilder, scalar: Scalar, lanes: usize) -> Expr
 }
 
 /// What makes a signed byte unsigned, added or as a bit.
-pub(super) const OFFSET: u64 = 128;
+const OFFSET: u64 = 128;
+
+/// The signed bytes of a vector made unsigned.
+pub(super) fn offset(b: &mut KernelBuilder, bytes: ExprId) -> ExprId {
+    let offset = b.const_bits(b.ty(bytes), OFFSET);
+    b.binary(BinaryOp::Xor, bytes, offset)
+}
 
 /// Steps of the summed coordinate written out in one iteration.
 const STEPS: i64 = 2;
@@ -54,11 +121,14 @@ const STEPS: i64 = 2;
 pub(super) fn multiply(
     b: &mut KernelBuilder,
     shape: &Summed<'_>,
-    rows: Rows,
+    rows: Rows<'_>,
     panel: Panel,
     row_count: usize,
     sums: Vec<ExprId>,
 ) -> Vec<ExprId> {
+    if let Some(first) = rows.runs {
+        return run_by_run(b, shape, (rows, first), panel, row_count, &sums);
+    }
     let starts: Vec<ExprId> = (0..row_count)
         .map(|row| b.add_const(rows.start, row as i64 * rows.row_stride))
         .collect();
@@ -74,6 +144,40 @@ pub(super) fn multiply(
                 *sum = add_products(b, shape.tiling.group, x, column, *sum);
             }
         }
+    })
+}
+
+/// As [`multiply`], over a block of whole runs.
+fn run_by_run(
+    b: &mut KernelBuilder,
+    shape: &Summed<'_>,
+    (rows, first): (Rows<'_>, FirstRun<'_>),
+    panel: Panel,
+    row_count: usize,
+    sums: &[ExprId],
+) -> Vec<ExprId> {
+    let length = first.runs.length;
+    let count = b.div_const(shape.length, length);
+    let range = (b.index(0), count, b.index(1));
+    b.for_carried(range, sums, Unroll::Never, |b, at, sums| {
+        let number = b.add(first.number, at);
+        let offset = first.runs.offset(b, first.splits, number);
+        let rows = Rows {
+            start: b.add(rows.start, offset),
+            runs: None,
+            ..rows
+        };
+        let offset = b.mul_const(at, length * panel.stride);
+        let panel = Panel {
+            start: b.add(panel.start, offset),
+            ..panel
+        };
+        let shape = Summed {
+            tiling: shape.tiling,
+            lengths: [length as usize; 2],
+            length: b.index(length),
+        };
+        multiply(b, &shape, rows, panel, row_count, sums.to_vec())
     })
 }
 
@@ -95,9 +199,9 @@ pub(super) fn offsets(b: &mut KernelBuilder, shape: &Summed<'_>, panel: Panel) -
 /// A block of the summed coordinate.
 pub(super) struct Summed<'a> {
     pub(super) tiling: &'a Tiling,
-    /// The whole length.
-    pub(super) k: usize,
-    /// That of the block.
+    /// The lengths that blocks have, or, of several lengths, what the shorter ones are the rest of.
+    pub(super) lengths: [usize; 2],
+    /// The length of this one.
     pub(super) length: ExprId,
 }
 
@@ -121,9 +225,11 @@ fn sum_over(
         }
         sums
     });
-    // All blocks but the last are of one length.
-    let lengths = [shape.k, shape.tiling.k_block];
-    if lengths.iter().all(|&length| length as i64 % iteration == 0) {
+    if shape
+        .lengths
+        .iter()
+        .all(|&length| length as i64 % iteration == 0)
+    {
         return sums;
     }
     let bounds = (whole, shape.length, b.index(size));

@@ -466,13 +466,8 @@ impl Tiling {
 
     /// Blocks of rows.
     pub fn row_blocks(&self, product: &Product) -> usize {
-        match (&self.lines, &product.lhs.access) {
-            (Some(lines), Access::Patches { output, .. }) => {
-                let line = output.last().map_or(1, |&line| line);
-                product.m / (line * lines.count) * line.div_ceil(lines.width)
-            }
-            _ => product.m.div_ceil(self.m_block),
-        }
+        let lines = self.lines.map(|lines| lines.blocks(product));
+        lines.unwrap_or_else(|| product.m.div_ceil(self.m_block))
     }
 
     /// Elements that a summed length takes in memory, of a row or a column.

@@ -37,6 +37,17 @@ pub struct Lines {
     pub in_place: bool,
 }
 
+impl Lines {
+    /// Blocks of all rows of a product.
+    pub fn blocks(&self, product: &Product) -> usize {
+        let line = match &product.lhs.access {
+            Access::Patches { output, .. } => output.last().map_or(1, |&line| line),
+            Access::Plain { .. } => product.m,
+        };
+        product.m / (line * self.count) * line.div_ceil(self.width)
+    }
+}
+
 /// What register tiles ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiles {
@@ -202,5 +213,46 @@ impl Walk<'_> {
                 block(1, width(pieces).min(line))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiles(vectors: usize) -> Tiles {
+        Tiles {
+            rows: (8, 12),
+            vectors,
+            k_most: 192,
+            k_step: 32,
+            group: 1,
+            width: 4,
+        }
+    }
+
+    /// What is left of a line costs nothing where it is 4 rows or more; lines of one or two positions
+    /// leave multipliers idle.
+    #[test]
+    fn tiles_waste_little_of_a_line() {
+        let rows = |line: usize| rows_of_tiles(line, tiles(2));
+        assert_eq!(rows(56), Some(12));
+        assert_eq!(rows(14), Some(10));
+        assert_eq!(rows(13), Some(9));
+        assert_eq!(rows(7), Some(7));
+        assert_eq!(rows(2), None);
+    }
+
+    /// Whole runs while they fit, equal parts of one otherwise, and no part that is no multiple of
+    /// what is read at once.
+    #[test]
+    fn the_summed_length_is_cut_along_runs() {
+        let length = |k: usize, run: usize| summed_length(k, run, tiles(2));
+        assert_eq!(length(147, 21), Some(147));
+        assert_eq!(length(576, 192), Some(192));
+        assert_eq!(length(576, 64), Some(192));
+        assert_eq!(length(4608, 1536), Some(192));
+        assert_eq!(length(603, 201), None);
+        assert_eq!(length(450, 150), None);
     }
 }

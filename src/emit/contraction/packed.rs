@@ -56,6 +56,12 @@ pub(super) fn emit(
     Ok(steps)
 }
 
+fn not_in_memory(request: &KernelRequest<'_>, what: &str) -> Box<Diagnostic> {
+    let name = &request.name;
+    let what = format!("the {what} of `{name}` cannot be read where its tiling says");
+    Diagnostic::internal(codes::INTERNAL, what)
+}
+
 fn launch(tasks: i64) -> Launch {
     Launch {
         workgroups: [tasks.max(1) as u64, 1, 1],
@@ -79,11 +85,7 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
         }
         Right::InPlace => {
             let direct = Reader::rhs(&body.el, product).direct();
-            Panels::Direct(direct.ok_or_else(|| {
-                let name = &request.name;
-                let what = format!("the right side of `{name}` does not lie where it can be read");
-                Diagnostic::internal(codes::INTERNAL, what)
-            })?)
+            Panels::Direct(direct.ok_or_else(|| not_in_memory(request, "right side"))?)
         }
     };
     let row_blocks = tiling.row_blocks(product) as i64;
@@ -98,7 +100,13 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
         let rows = tiling
             .m_block
             .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
-        let windows = Windows::new(&mut b, &body, product, tiling);
+        let windows = match tiling.lines {
+            Some(lines) => {
+                let windows = Windows::new(&mut b, &body, product, tiling, lines);
+                Some(windows.ok_or_else(|| not_in_memory(request, "windows"))?)
+            }
+            None => None,
+        };
         let left = match (windows, lies_well) {
             (Some(windows), _) => Left::Windows(windows),
             (None, Some(direct)) => Left::Direct(direct),

@@ -76,14 +76,15 @@ fn copied(outer: &[WindowDim], inner: &WindowDim, lines: Lines, features: usize)
 }
 
 impl<'a, 'm> Windows<'a, 'm> {
-    /// The windows of a product whose tiling walks them; nothing for any other.
+    /// The windows of a product whose tiling walks them by lines; nothing when the product has none,
+    /// or when they are to be read out of an operand that is not in memory.
     pub(super) fn new(
         b: &mut KernelBuilder,
         body: &'a Body<'m>,
         product: &'a Product,
         tiling: &'a Tiling,
+        lines: Lines,
     ) -> Option<Self> {
-        let lines = tiling.lines?;
         let Access::Patches {
             window,
             dims,

@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use crate::analysis::grouped_conv;
 use crate::analysis::windows;
 use crate::analysis::windows::Lines;
 use crate::analysis::windows::Tiles;
@@ -746,6 +747,9 @@ pub fn scratch_bytes(module: &Module, instr: InstrId, target: &Target) -> u64 {
         return 0;
     }
     product(module, instr).map_or(0, |product| {
+        if grouped_conv::of(&product, module, target).is_some() {
+            return 0;
+        }
         let (product, tiling) = on_cpu(product, module, target);
         packed_bytes(&product, &tiling)
     })

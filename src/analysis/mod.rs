@@ -16,6 +16,7 @@ pub mod contraction;
 pub mod cost;
 pub mod dataflow;
 pub mod effects;
+pub mod grouped_conv;
 pub mod live;
 pub mod scratch;
 pub mod trip_count;

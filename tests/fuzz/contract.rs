@@ -319,15 +319,20 @@ fn scaled(maker: &mut Maker) -> usize {
 fn convolution(maker: &mut Maker) -> usize {
     let (ty, other, sum) = pair(maker);
     let spatial = maker.random.pick(&[0, 1, 1, 2, 2, 3]);
-    let (groups, batches) = match maker.random.below(5) {
+    let (groups, batches) = match maker.random.below(6) {
         0 => (2, 1),
         1 => (1, 2),
+        // Enough for vectors of features.
+        2 => (4 + maker.random.below(20), 1),
         _ => (1, 1),
     };
     let batch = batches * (1 + maker.random.below(2));
-    let per_group = 1 + maker.random.below(3);
+    let (per_group, out_per_group) = match groups {
+        0..4 => (1 + maker.random.below(3), 1 + maker.random.below(3)),
+        _ => maker.random.pick(&[(1, 1), (1, 1), (1, 2), (2, 2), (4, 4)]),
+    };
     let features = groups * per_group;
-    let out_features = groups * batches * (1 + maker.random.below(3));
+    let out_features = groups * batches * out_per_group;
     let sizes: Vec<usize> = (0..spatial).map(|_| 1 + maker.random.below(6)).collect();
     let windows: Vec<Window> = sizes.iter().map(|&d| Window::of(maker, d, false)).collect();
     let counts: Option<Vec<usize>> = windows

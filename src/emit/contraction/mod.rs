@@ -7,6 +7,7 @@
 mod dot_products;
 mod few_rows;
 mod gpu;
+mod grouped;
 mod pack;
 mod packed;
 mod side;
@@ -16,6 +17,7 @@ mod windows;
 
 use crate::analysis::contraction;
 use crate::analysis::contraction::Strategy;
+use crate::analysis::grouped_conv;
 use crate::base::Result;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
@@ -35,6 +37,9 @@ pub fn emit(request: &KernelRequest<'_>) -> Result<Option<Emitted>> {
     }
     if request.target.platform() == Platform::Cuda {
         return gpu::emit(request, &product);
+    }
+    if let Some(conv) = grouped_conv::of(&product, request.module, request.target) {
+        return grouped::emit(request, &product, &conv).map(Some);
     }
     let (product, tiling) = contraction::on_cpu(product, request.module, request.target);
     match tiling.strategy {

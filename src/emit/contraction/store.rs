@@ -201,6 +201,13 @@ impl<'a, 'm> Store<'a, 'm> {
         } else {
             self.run as i64
         };
+        self.at(b, position, sums, block);
+    }
+
+    /// Writes the sums of neighbouring elements of the value from a row-major position on; they cross
+    /// no multiple of `block`.
+    pub(super) fn at(&self, b: &mut KernelBuilder, position: ExprId, sums: ExprId, block: i64) {
+        let lanes = b.ty(sums).lanes;
         let el = &self.body.el;
         el.scope(|| {
             let ty = el.ty(self.product.value);

@@ -481,6 +481,7 @@ impl<'g, 'k> Item<'g, 'k> {
                 self.group.barrier.wait();
             }
             Stmt::Prefetch { .. } => {}
+            Stmt::Tile(op) => panic!("GPUs have no tiles: {op:?}"),
         }
     }
 

@@ -28,6 +28,7 @@ use crate::kernel::Scalar;
 use crate::kernel::ShuffleKind;
 use crate::kernel::Space;
 use crate::kernel::Stmt;
+use crate::kernel::TileOp;
 use crate::kernel::Ty;
 use crate::kernel::UnaryOp;
 use crate::kernel::Unroll;
@@ -542,6 +543,11 @@ impl KernelBuilder {
     /// Waits for the workgroup.
     pub fn barrier(&mut self) {
         self.push(Stmt::Barrier);
+    }
+
+    /// Does something with tiles.
+    pub fn tile(&mut self, op: TileOp) {
+        self.push(Stmt::Tile(op));
     }
 
     // Control

@@ -26,6 +26,10 @@ use crate::kernel::Stmt;
 use crate::kernel::Ty;
 use crate::kernel::UnaryOp;
 
+mod tiles;
+
+use tiles::Tiles;
+
 /// Most workitems of a group on any GPU.
 const MAX_WORKITEMS: u64 = 1024;
 
@@ -36,10 +40,12 @@ pub fn check(kernel: &Kernel) -> Vec<Diagnostic> {
         defined: IdSet::new(),
         divergent: IdSet::new(),
         differs: false,
+        tiles: Tiles::default(),
         found: Vec::new(),
     };
     checker.head();
     checker.block(&kernel.body);
+    checker.tiles_are_released();
     checker.found
 }
 
@@ -51,6 +57,7 @@ struct Checker<'a> {
     divergent: IdSet<ExprId>,
     /// Whether control may differ between the workitems here.
     differs: bool,
+    tiles: Tiles,
     found: Vec<Diagnostic>,
 }
 
@@ -112,9 +119,11 @@ impl Checker<'_> {
     }
 
     fn block(&mut self, block: &Block) {
+        self.tiles.depth += 1;
         for stmt in &block.0 {
             self.stmt(stmt);
         }
+        self.tiles.depth -= 1;
     }
 
     fn define(&mut self, id: ExprId) {
@@ -236,6 +245,7 @@ impl Checker<'_> {
                 self.want("prefetch", "index", *index, INDEX);
                 self.buffer("prefetch", *buf);
             }
+            Stmt::Tile(op) => self.tile(op),
         }
     }
 

@@ -8,6 +8,9 @@ use crate::kernel::Block;
 use crate::kernel::Expr;
 use crate::kernel::ExprId;
 use crate::kernel::Scalar;
+use crate::kernel::Stmt;
+use crate::kernel::TileDot;
+use crate::kernel::TileOp;
 
 define_id! {
     /// A buffer of a kernel: a parameter or scratch memory.
@@ -70,6 +73,28 @@ impl Kernel {
         self.buffers
             .iter()
             .filter(|(_, b)| b.space == Space::Global)
+    }
+
+    /// What the kernel multiplies by tiles.
+    pub fn tile_dots(&self) -> Vec<TileDot> {
+        let mut found = Vec::new();
+        let mut work = vec![&self.body];
+        while let Some(block) = work.pop() {
+            for stmt in &block.0 {
+                match stmt {
+                    Stmt::Tile(TileOp::Dot { kind, .. }) => found.push(*kind),
+                    Stmt::For { body, .. } => work.push(body),
+                    Stmt::While { before, body, .. } => work.extend([before, body]),
+                    Stmt::If {
+                        then, otherwise, ..
+                    } => work.extend([then, otherwise]),
+                    _ => {}
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Byte offset of each shared buffer when they lie one after the other, and the total size.

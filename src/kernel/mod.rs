@@ -11,6 +11,7 @@ pub mod expr;
 pub mod kernel;
 pub mod print;
 pub mod stmt;
+pub mod tiles;
 pub mod ty;
 
 pub use build::INDEX;
@@ -18,4 +19,5 @@ pub use build::KernelBuilder;
 pub use expr::*;
 pub use kernel::*;
 pub use stmt::*;
+pub use tiles::*;
 pub use ty::*;

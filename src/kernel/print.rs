@@ -24,6 +24,8 @@ use crate::kernel::Kernel;
 use crate::kernel::Scalar;
 use crate::kernel::Space;
 use crate::kernel::Stmt;
+use crate::kernel::TileOp;
+use crate::kernel::TilePlace;
 use crate::kernel::Ty;
 use crate::kernel::UnaryOp;
 use crate::kernel::Unroll;
@@ -179,6 +181,7 @@ impl Printer<'_> {
             Stmt::Prefetch { buf, index } => {
                 self.line(&format!("prefetch {}[{index:?}]", name_of_buffer(*buf)));
             }
+            Stmt::Tile(op) => self.line(&tile(op)),
         }
     }
 
@@ -237,6 +240,32 @@ impl Printer<'_> {
             }
             _ => {}
         }
+    }
+}
+
+fn tile(op: &TileOp) -> String {
+    let memory = |place: &TilePlace| {
+        let (buf, index) = (name_of_buffer(place.buf), place.index);
+        format!("{buf}[{index:?}] rows {} apart", place.stride)
+    };
+    match op {
+        TileOp::Configure(shapes) => {
+            let shapes: Vec<String> = shapes
+                .iter()
+                .map(|shape| format!("{}x{}", shape.rows, shape.bytes))
+                .collect();
+            format!("tiles {}", shapes.join(" "))
+        }
+        TileOp::Zero(tile) => format!("t{tile} = zero"),
+        TileOp::Load(tile, place) => format!("t{tile} = load {}", memory(place)),
+        TileOp::Dot {
+            kind,
+            sum,
+            left,
+            right,
+        } => format!("t{sum} += dot.{} t{left}, t{right}", kind.name()),
+        TileOp::Store(tile, place) => format!("store {} = t{tile}", memory(place)),
+        TileOp::Release => "release tiles".to_owned(),
     }
 }
 

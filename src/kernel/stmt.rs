@@ -3,6 +3,7 @@
 use crate::kernel::BinaryOp;
 use crate::kernel::BufId;
 use crate::kernel::ExprId;
+use crate::kernel::TileOp;
 
 /// Statements in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,4 +146,6 @@ pub enum Stmt {
         /// Which element.
         index: ExprId,
     },
+    /// Something with tiles.
+    Tile(TileOp),
 }

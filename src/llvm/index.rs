@@ -131,7 +131,8 @@ impl Facts {
                 | Stmt::AtomicRmw { .. }
                 | Stmt::AtomicCas { .. }
                 | Stmt::Barrier
-                | Stmt::Prefetch { .. } => {}
+                | Stmt::Prefetch { .. }
+                | Stmt::Tile(_) => {}
             }
         }
     }

@@ -13,6 +13,7 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use llvm_sys::LLVMAtomicOrdering;
 use llvm_sys::LLVMAtomicRMWBinOp;
+use llvm_sys::LLVMInlineAsmDialect;
 use llvm_sys::LLVMIntPredicate;
 use llvm_sys::LLVMOpcode;
 use llvm_sys::LLVMRealPredicate;
@@ -371,6 +372,34 @@ impl<'m> Ir<'m> {
     pub(super) fn intrinsic(&self, name: &str, types: &[Type], args: &[Val]) -> Val {
         self.try_intrinsic(name, types, args)
             .expect("the intrinsics used are those of the one LLVM version that is linked")
+    }
+    /// Calls Linux on x86-64: the number of the call and two arguments. Gives what the system gives.
+    pub(super) fn system_call(&self, call: [Val; 3]) -> Val {
+        const CODE: &str = "syscall";
+        const REGISTERS: &str = "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{flags}";
+        let word = self.int(64, 1);
+        let mut types = [word.0; 3];
+        let ty = llvm!(LLVMFunctionType(word.0, types.as_mut_ptr(), 3, 0));
+        let code = llvm!(LLVMGetInlineAsm(
+            ty,
+            CODE.as_ptr().cast(),
+            CODE.len(),
+            REGISTERS.as_ptr().cast(),
+            REGISTERS.len(),
+            1,
+            0,
+            LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+            0
+        ));
+        let mut args = call.map(|value| value.0);
+        Val(llvm!(LLVMBuildCall2(
+            self.builder,
+            ty,
+            code,
+            args.as_mut_ptr(),
+            3,
+            NO_NAME
+        )))
     }
     /// Marks the result of a call as lying in `[low, high)`.
     pub(super) fn range_result(&self, call: Val, bits: u32, low: u64, high: u64) {

@@ -178,6 +178,7 @@ impl Lower<'_> {
                 self.prefetch(*buf, *index);
                 Ok(())
             }
+            Stmt::Tile(op) => self.tile(op),
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) fn whole_pieces(buffer: &Buffer) -> u64 {
 
 impl Lower<'_> {
     /// Address of an element of a buffer.
-    fn address(&self, buf: BufId, index: Val) -> Val {
+    pub(super) fn address(&self, buf: BufId, index: Val) -> Val {
         let place = &self.places[buf.index()];
         self.ir.element(place.elem, place.ptr, index)
     }

@@ -19,6 +19,7 @@ mod pool;
 pub mod ptxas;
 mod same;
 mod session;
+mod tiles;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

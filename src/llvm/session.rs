@@ -23,6 +23,7 @@ use crate::target::ByteDots;
 use crate::target::CpuFamily;
 use crate::target::DeviceSpec;
 use crate::target::Target;
+use crate::target::TileDots;
 
 /// The instruction set that kernels are lowered for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,9 @@ pub(super) struct Machine {
     /// Bytes of the widest vector of 16-bit integers that an instruction multiplies and adds in
     /// pairs.
     pub(super) word_dots: u32,
+    /// Whether there are tiles, which products of them are instructions, and the system is one whose way
+    /// of asking for them is known.
+    pub(super) tiles: TileDots,
     /// Compute capability of a GPU, major and minor.
     pub(super) capability: (u32, u32),
 }
@@ -92,6 +96,7 @@ impl Machine {
                         CpuFamily::X86_64 if has("avx2") => 32,
                         CpuFamily::X86_64 => 16,
                     },
+                    tiles: cpu.tile_dots(),
                     capability: (0, 0),
                 }
             }
@@ -106,6 +111,7 @@ impl Machine {
                 masks: false,
                 byte_dots: None,
                 word_dots: 0,
+                tiles: TileDots::default(),
                 capability: (gpu.capability.major, gpu.capability.minor),
             },
         }

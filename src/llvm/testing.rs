@@ -56,6 +56,15 @@ pub(crate) fn x86_v3() -> Target {
 pub(crate) fn x86_v1() -> Target {
     cpu(CpuFamily::X86_64, "x86-64", V1, 16)
 }
+/// Sapphire Rapids with its tiles.
+pub(crate) fn x86_amx() -> Target {
+    let mut target = x86_v4();
+    if let DeviceSpec::Cpu(cpu) = &mut target.device {
+        let features = ["amx-bf16", "amx-int8", "amx-tile"];
+        cpu.features.extend(features.map(str::to_owned));
+    }
+    target
+}
 /// Sapphire Rapids.
 pub(crate) fn x86_v4() -> Target {
     let mut features = V3.to_vec();

@@ -24,3 +24,4 @@ pub use target::GpuSpec;
 pub use target::HostMachine;
 pub use target::Platform;
 pub use target::Target;
+pub use target::TileDots;

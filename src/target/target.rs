@@ -74,6 +74,22 @@ pub struct ByteDots {
     pub vector_bytes: u32,
 }
 
+/// Which products of tiles (AMX) kernels may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TileDots {
+    /// Of `bf16`, summed in `f32`.
+    pub bf16: bool,
+    /// Of bytes, summed in 32 bits.
+    pub bytes: bool,
+}
+
+impl TileDots {
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self.bf16 || self.bytes
+    }
+}
+
 impl CpuSpec {
     /// Whether code may use the feature of that LLVM name.
     pub fn has(&self, feature: &str) -> bool {
@@ -95,6 +111,20 @@ impl CpuSpec {
             signed,
             vector_bytes,
         })
+    }
+
+    /// The products of tiles there are, under a system that kernels know how to ask for tiles.
+    pub fn tile_dots(&self) -> TileDots {
+        let has =
+            |feature| self.has(feature) && !self.disabled_features.iter().any(|f| f == feature);
+        // Their rows are as wide as these registers, and packed by them.
+        let is_known = self.family == CpuFamily::X86_64
+            && self.triple.contains("-linux")
+            && ["amx-tile", "avx512bw", "avx512vl"].into_iter().all(has);
+        TileDots {
+            bf16: is_known && has("amx-bf16"),
+            bytes: is_known && has("amx-int8"),
+        }
     }
 
     /// Width of the widest vector registers there are, in bytes. It is more than

@@ -23,7 +23,7 @@ pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<String> {
         }
         TargetNeeds::Cpu {
             triple, features, ..
-        } => cpu_reasons(triple, features, host),
+        } => cpu_reasons(triple, features, bundle.is_own, host),
         TargetNeeds::Cuda {
             major,
             minor,
@@ -41,7 +41,9 @@ pub fn host_check(bundle: &Bundle, host: &HostInfo) -> Vec<String> {
     }
 }
 
-fn cpu_reasons(triple: &str, features: &[String], host: &HostInfo) -> Vec<String> {
+/// `is_own` says that features are named only where code uses them; others name tiles (AMX) wherever
+/// the machine of the compiler has them, and do not use them.
+fn cpu_reasons(triple: &str, features: &[String], is_own: bool, host: &HostInfo) -> Vec<String> {
     let Some(family) = family_of_arch(triple) else {
         let message = format!("the code is for `{triple}`, which this program does not run");
         return vec![message];
@@ -53,17 +55,22 @@ fn cpu_reasons(triple: &str, features: &[String], host: &HostInfo) -> Vec<String
     }
     let isa = Isa::of(family);
     let wanted = features.iter().filter_map(|f| f.strip_prefix('+'));
+    let is_tile = |f: &str| f.starts_with("amx-");
     let missing: Vec<&str> = wanted
-        .filter(|f| isa.is_needed_at_run_time(f) && !host.has(f))
+        .filter(|f| isa.is_needed_at_run_time(f) || is_own && is_tile(f))
+        .filter(|f| !host.has(f))
         .collect();
     if missing.is_empty() {
         return Vec::new();
     }
-    let message = format!(
-        "the code uses {}, which this host's processor lacks",
-        missing.join(", ")
-    );
-    vec![message]
+    let lacks = match missing.iter().any(|f| is_tile(f)) {
+        true => "processor lacks or its system does not give to this process",
+        false => "processor lacks",
+    };
+    let missing = missing.join(", ");
+    vec![format!(
+        "the code uses {missing}, which this host's {lacks}"
+    )]
 }
 
 /// What a GPU program asks of its device.
@@ -208,11 +215,16 @@ mod tests {
         let features = |list: &[&str]| list.iter().map(|f| (*f).to_owned()).collect::<Vec<_>>();
         let triple = "x86_64-unknown-linux-gnu";
         let fits = features(&["+avx", "-avx2", "+prefer-256-bit", "+rdrnd", "+clzero"]);
-        assert!(cpu_reasons(triple, &fits, &host).is_empty());
-        let reasons = cpu_reasons(triple, &features(&["+avx2", "+fma"]), &host);
+        assert!(cpu_reasons(triple, &fits, true, &host).is_empty());
+        let reasons = cpu_reasons(triple, &features(&["+avx2", "+fma"]), true, &host);
         assert!(reasons[0].contains("avx2, fma"), "{reasons:?}");
-        let reasons = cpu_reasons("aarch64-linux-gnu", &[], &host);
+        let reasons = cpu_reasons("aarch64-linux-gnu", &[], true, &host);
         assert!(reasons[0].contains("for aarch64, this host is x86_64"));
+        let tiles = features(&["+amx-bf16", "+amx-tile"]);
+        assert!(cpu_reasons(triple, &tiles, false, &host).is_empty());
+        let reasons = cpu_reasons(triple, &tiles, true, &host);
+        let wanted = "amx-bf16, amx-tile, which this host's processor lacks or its system";
+        assert!(reasons[0].contains(wanted), "{reasons:?}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Bundle {
     pub executable: Executable,
     /// The serialized `xla.CompileOptionsProto`; empty when there was none.
     pub options: Vec<u8>,
+    /// Whether this program wrote it, which it is known by its checksum for.
+    pub is_own: bool,
     /// Size of the file in bytes.
     pub file_bytes: u64,
 }
@@ -74,6 +76,7 @@ fn decode(bytes: &[u8]) -> Result<Bundle> {
     Ok(Bundle {
         form: parts.form,
         executable,
+        is_own: parts.outer.checksum.is_some(),
         options: parts.outer.options,
         file_bytes: bytes.len() as u64,
     })

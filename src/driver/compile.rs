@@ -3,6 +3,7 @@
 //! The order of rooms is written here and nowhere else. Bytes in, bytes out: no file, no print, no
 //! clock; who wants to see more looks on through an [`Observer`].
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::base::Diagnostic;
@@ -33,12 +34,15 @@ use crate::executable::Code;
 use crate::executable::Executable;
 use crate::executable::KernelEntry;
 use crate::executable::KernelImage;
+use crate::executable::TargetNeeds;
 use crate::executable::ThunkSequence;
 use crate::executable::check;
 use crate::front;
 use crate::hlo;
 use crate::hlo::Module;
 use crate::kernel;
+use crate::kernel::Kernel;
+use crate::kernel::TileDot;
 use crate::llvm;
 use crate::llvm::Assemble;
 use crate::llvm::TextKind;
@@ -430,6 +434,22 @@ fn generate(program: &Program, options: &CompileOptions) -> Result<llvm::Compile
     llvm::compile(&program.kernels, &options.target, &wants)
 }
 
+/// Takes back what is said of tiles that no kernel uses: machines have them less often than all else
+/// that comes with them, and nothing but kernels made for them does use them.
+fn leave_out_tiles(needs: &mut TargetNeeds, program: &Program) {
+    let TargetNeeds::Cpu { features, .. } = needs else {
+        return;
+    };
+    let dots = program.kernels.iter().flat_map(Kernel::tile_dots);
+    let used: BTreeSet<&str> = dots
+        .flat_map(|dot| match dot {
+            TileDot::Bf16 => ["+amx-tile", "+amx-bf16"],
+            TileDot::Bytes { .. } => ["+amx-tile", "+amx-int8"],
+        })
+        .collect();
+    features.retain(|f| !f.starts_with("+amx-") || used.contains(f.as_str()));
+}
+
 /// Puts the parts together and checks the whole.
 fn assemble(
     scheduled: &Scheduled,
@@ -450,9 +470,11 @@ fn assemble(
         arity: Some(kernel.params().count()),
         is_comparator: false,
     });
+    let mut needs = wire::target::needs(target, &layout)?;
+    leave_out_tiles(&mut needs, &program);
     let mut executable = Executable {
         name: module.name.clone(),
-        needs: wire::target::needs(target, &layout)?,
+        needs,
         signature: program.signature,
         allocs: program.allocs,
         constants: program.constants,

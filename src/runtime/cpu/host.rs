@@ -171,7 +171,8 @@ mod machine {
         __cpuid(start).eax
     }
 
-    /// The widest state that processor and system handle, and whether tiles are among it.
+    /// The widest state that processor and system handle, and whether tiles are among it, which Linux
+    /// has to be asked for by a process (Documentation/arch/x86/xstate.rst); asking again is no fault.
     fn saved() -> (State, bool) {
         const XSAVE: u32 = 1 << 26;
         const OSXSAVE: u32 = 1 << 27;
@@ -186,7 +187,29 @@ mod machine {
             (true, false) => Avx,
             (false, _) => Base,
         };
-        (widest, all(0x6_0000))
+        (widest, all(0x6_0000) && gives_tiles())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[allow(unsafe_code, reason = "calls the system")]
+    fn gives_tiles() -> bool {
+        const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+        const XFEATURE_XTILEDATA: libc::c_long = 18;
+        // SAFETY: the call takes two numbers and no address.
+        let failed = unsafe {
+            libc::syscall(
+                libc::SYS_arch_prctl,
+                ARCH_REQ_XCOMP_PERM,
+                XFEATURE_XTILEDATA,
+            )
+        };
+        failed == 0
+    }
+
+    /// Kernels know how to ask Linux only.
+    #[cfg(not(target_os = "linux"))]
+    fn gives_tiles() -> bool {
+        false
     }
 
     #[allow(unsafe_code, reason = "reads a control register")]

@@ -5,7 +5,11 @@
 //! Tile sizes follow K. Goto and R. van de Geijn, "Anatomy of high-performance matrix
 //! multiplication" (2008), with the right side packed once and the left side read where it lies.
 
+mod amx;
+
 use smallvec::SmallVec;
+
+pub use amx::TILE;
 
 use crate::analysis::grouped_conv;
 use crate::analysis::windows;
@@ -408,9 +412,9 @@ pub enum Right {
 pub enum Group {
     /// One, in the accumulator's type.
     Single,
-    /// Two 16-bit integers.
+    /// Two 16-bit integers, or numbers of `bf16` in tiles.
     Pairs,
-    /// Four signed bytes.
+    /// Four signed bytes, or any in tiles.
     Quads,
     /// Four bytes, of which the left ones have 128 added to be unsigned.
     OffsetQuads,
@@ -436,6 +440,8 @@ pub struct Tiling {
     pub right: Right,
     /// What is multiplied at a time.
     pub group: Group,
+    /// Whether it is multiplied by matrix tiles, not in lanes of vectors.
+    pub tiles: bool,
     /// Lanes of a vector of accumulators.
     pub lanes: usize,
     /// Rows of a register tile.
@@ -460,6 +466,7 @@ impl Tiling {
     pub fn operand_type(&self, product: &Product) -> PrimitiveType {
         match self.group {
             Group::Single => product.accumulator,
+            Group::Pairs if self.tiles => PrimitiveType::BF16,
             Group::Pairs => PrimitiveType::S16,
             Group::Quads | Group::OffsetQuads => PrimitiveType::S8,
         }
@@ -473,7 +480,26 @@ impl Tiling {
 
     /// Elements that a summed length takes in memory, of a row or a column.
     pub fn padded(&self, length: usize) -> usize {
-        length.next_multiple_of(self.group.size())
+        length.next_multiple_of(self.depth())
+    }
+
+    /// What a summed length in memory is a multiple of.
+    pub fn depth(&self) -> usize {
+        let size = self.group.size();
+        if self.tiles { TILE * size } else { size }
+    }
+
+    /// Elements from one row of a copy of the left side to the next. Rows of tiles, of which 16 are
+    /// read at once, begin in different lines of the cache.
+    pub fn row_stride(&self) -> usize {
+        let gap = if self.tiles { self.depth() } else { 0 };
+        self.padded(self.k_block) + gap
+    }
+
+    /// Sums from one row of a block to the next, as above.
+    pub fn sums_stride(&self) -> usize {
+        let gap = if self.tiles { TILE } else { 0 };
+        self.n_block + gap
     }
 
     /// Elements of a packed panel of that summed length.
@@ -518,6 +544,11 @@ pub fn on_cpu(product: Product, module: &Module, target: &Target) -> (Product, T
 fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
     let width = product.accumulator.byte_width();
     let strategy = strategy(product, module);
+    if strategy == Strategy::Tiled
+        && let Some(tiling) = amx::tiling(product, module, target)
+    {
+        return tiling;
+    }
     let vector_bytes = vector_bytes(product, strategy, target);
     let lanes = (vector_bytes / width).max(1);
     let registers = target.cpu().map_or(16, |cpu| cpu.vector_registers);
@@ -622,6 +653,7 @@ fn tiling(product: &Product, module: &Module, target: &Target) -> Tiling {
         strategy,
         right,
         group,
+        tiles: false,
         lanes,
         tile_rows,
         tile_columns,

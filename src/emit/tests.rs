@@ -11,6 +11,7 @@ use crate::executable::ShapedSlice;
 use crate::executable::Slice;
 use crate::front::hlo_text;
 use crate::hlo::Op;
+use crate::kernel::TileDot;
 use crate::kernel::check::check;
 use crate::literal::ArrayLiteral;
 use crate::literal::Literal;
@@ -471,4 +472,97 @@ fn what_cannot_be_emitted_is_said() {
         text.contains("no code for `fft` of (c64) giving c64 on x86-64-v3"),
         "{text}"
     );
+}
+
+/// What tiles multiply in the kernels of a product of these operands and result.
+fn tile_dots([lhs, rhs, result]: [&str; 3], attributes: &str, target: &Target) -> Vec<TileDot> {
+    let text = format!(
+        "HloModule m\nENTRY e {{\n  x = {lhs} parameter(0)\n  y = {rhs} parameter(1)\n  \
+         ROOT d = {result} dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{attributes}\n}}"
+    );
+    let module = hlo_text::parse(&text).expect("the module parses");
+    let instr = module.entry_comp().root;
+    let mut count = 0;
+    let mut place = |shape: &ArrayShape| {
+        count += 1;
+        let slice = Slice {
+            alloc: AllocId::from_index(count),
+            offset: 0,
+            size: shape.byte_size() as u64,
+        };
+        ShapedSlice {
+            slice,
+            shape: row_major(shape),
+        }
+    };
+    let operands = module.instr(instr).operands.iter();
+    let array = |&id| module.shape(id).as_array().expect("an array").clone();
+    let args: Vec<ShapedSlice> = operands.map(array).map(|shape| place(&shape)).collect();
+    let results = vec![place(&array(&instr))];
+    let bytes = crate::analysis::scratch::bytes(&module, instr, target) as usize;
+    let scratch = (bytes > 0).then(|| place(&ArrayShape::new(PrimitiveType::U8, [bytes])));
+    let emitted = emit_kernel(&KernelRequest {
+        module: &module,
+        instr,
+        args,
+        results,
+        scratch,
+        target,
+        name: "kernel".to_owned(),
+    })
+    .expect("the instruction is emitted");
+    let kernels = emitted.steps.iter().filter_map(|step| match step {
+        Step::Kernel(kernel) => Some(&kernel.kernel),
+        _ => None,
+    });
+    let mut dots = Vec::new();
+    for kernel in kernels {
+        assert!(check(kernel).is_empty(), "{}", check(kernel)[0]);
+        testing::object(std::slice::from_ref(kernel), target);
+        dots.extend(kernel.tile_dots());
+    }
+    dots
+}
+
+#[test]
+fn tiles_multiply_what_they_are_made_for() {
+    let amx = testing::x86_amx();
+    let bytes = |left_signed, right_signed| TileDot::Bytes {
+        left_signed,
+        right_signed,
+    };
+    let of = |types: [&str; 3], attributes, target: &Target| {
+        let [lhs, rhs, result] = types;
+        let shapes = [
+            format!("{lhs}[70,130]"),
+            format!("{rhs}[130,50]"),
+            format!("{result}[70,50]"),
+        ];
+        let [lhs, rhs, result] = shapes.each_ref().map(String::as_str);
+        tile_dots([lhs, rhs, result], attributes, target)
+    };
+    for (types, kind) in [
+        (["bf16", "bf16", "bf16"], TileDot::Bf16),
+        (["bf16", "bf16", "f32"], TileDot::Bf16),
+        (["s8", "s8", "s32"], bytes(true, true)),
+        (["s8", "u8", "s32"], bytes(true, false)),
+        (["u8", "s4", "s32"], bytes(false, true)),
+        (["u8", "u8", "u32"], bytes(false, false)),
+    ] {
+        assert_eq!(of(types, "", &amx), [kind], "{types:?}");
+        assert!(of(types, "", &testing::x86_v4()).is_empty());
+    }
+    let floats = ["f32", "f32", "f32"];
+    assert!(of(floats, "", &amx).is_empty());
+    let rounded = ", algorithm=dot_bf16_bf16_f32";
+    assert_eq!(of(floats, rounded, &amx), [TileDot::Bf16]);
+    for other in [
+        ["f16", "f16", "f32"],
+        ["s16", "s8", "s32"],
+        ["s8", "s8", "s64"],
+    ] {
+        assert!(of(other, "", &amx).is_empty(), "{other:?}");
+    }
+    let small = ["bf16[9,32]", "bf16[32,40]", "bf16[9,40]"];
+    assert!(tile_dots(small, "", &amx).is_empty());
 }

@@ -4,6 +4,7 @@
 //! into tiles. What surrounds the product in a fusion is computed where operands are read
 //! (prologue) and where sums are written (epilogue).
 
+mod amx;
 mod dot_products;
 mod few_rows;
 mod gpu;

@@ -8,10 +8,12 @@ use crate::analysis::contraction::Tiling;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::emit::contraction::amx;
 use crate::emit::contraction::side::Along;
 use crate::emit::contraction::side::Place;
 use crate::emit::contraction::side::Reader;
 use crate::emit::contraction::tile;
+use crate::emit::contraction::tile::Summed;
 use crate::emit::cost::pieces;
 use crate::emit::request::Emitted;
 use crate::emit::request::KernelRequest;
@@ -115,6 +117,12 @@ impl Packer<'_, '_> {
         summed: (ExprId, ExprId),
         start: ExprId,
     ) {
+        let shape = Summed {
+            tiling: self.tiling,
+            lengths: [self.product.k, self.tiling.k_block],
+            length: summed.1,
+        };
+        amx::fill_panel(b, &shape, self.buf, start);
         let columns = self.tiling.tile_columns;
         let rest = self.product.n % columns;
         if rest == 0 || self.product.n < columns {

@@ -11,6 +11,7 @@ use crate::analysis::contraction::Tiling;
 use crate::base::Diagnostic;
 use crate::base::Result;
 use crate::base::codes;
+use crate::emit::contraction::amx;
 use crate::emit::contraction::pack;
 use crate::emit::contraction::pack::Packer;
 use crate::emit::contraction::side::Along;
@@ -40,6 +41,8 @@ use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
 use crate::kernel::Scalar;
 use crate::kernel::Space;
+use crate::kernel::TileOp;
+use crate::kernel::TilePlace;
 
 pub(super) fn emit(
     request: &KernelRequest<'_>,
@@ -96,7 +99,8 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
         let reader = Reader::lhs(&body.el, product).in_type(tiling.operand_type(product));
         let lies_well = reader
             .direct()
-            .filter(|d| d.summed_stride == 1 && tiling.group == Group::Single);
+            .filter(|d| d.summed_stride == 1)
+            .filter(|_| tiling.group == Group::Single || amx::rows_lie_well(product, tiling));
         let rows = tiling
             .m_block
             .min(product.m.div_ceil(tiling.tile_rows) * tiling.tile_rows);
@@ -111,17 +115,17 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
             (Some(windows), _) => Left::Windows(windows),
             (None, Some(direct)) => Left::Direct(direct),
             (None, None) => {
-                let size = (rows * tiling.padded(tiling.k_block)) as u64;
+                let size = (rows * tiling.row_stride()) as u64;
                 Left::Copied(b.scratch("rows", operand, size, Space::Private))
             }
         };
         let blocks = product.k.div_ceil(tiling.k_block);
         let sums = (blocks > 1).then(|| {
-            let size = (rows * tiling.n_block) as u64;
+            let size = (rows * tiling.sums_stride()) as u64;
             b.scratch("sums", scalar, size, Space::Private)
         });
         let store = Store::new(&body, product);
-        let staged = (blocks == 1 && !store.is_plain()).then(|| {
+        let staged = (blocks == 1 && (tiling.tiles || !store.is_plain())).then(|| {
             let size = (tiling.tile_rows * tiling.tile_columns) as u64;
             b.scratch("tile", scalar, size, Space::Private)
         });
@@ -136,6 +140,9 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
             sums,
             staged,
         };
+        if tiling.tiles {
+            amx::configure(&mut b, product, tiling);
+        }
         let group = b.workgroup_id(Axis::X);
         let (number, column_block) = body.el.splits.split(&mut b, group, column_blocks);
         let (batch_block, row_block) = body.el.splits.split(&mut b, number, row_blocks);
@@ -151,6 +158,9 @@ fn multiply(request: &KernelRequest<'_>, product: &Product, tiling: &Tiling) -> 
                 body.el
                     .scope(|| task.run(b, batch, row_block, column_block));
             });
+        }
+        if tiling.tiles {
+            b.tile(TileOp::Release);
         }
     }
     body.finish(b, launch(tasks))
@@ -311,7 +321,7 @@ impl Task<'_, '_> {
             }
         };
         let operand = b.buffer_info(buf).elem;
-        let stride = self.tiling.padded(self.tiling.k_block) as i64;
+        let stride = self.tiling.row_stride() as i64;
         let zero = b.index(0);
         if self.tiling.group == Group::Single
             && self.reader.innermost() == Along::Free
@@ -350,7 +360,7 @@ impl Task<'_, '_> {
                 let to = b.add(to, at);
                 write(b, to, vector);
             });
-            let group = self.tiling.group.size();
+            let group = self.tiling.depth();
             if !self.product.k.is_multiple_of(group) {
                 // The last group of the last block is filled up.
                 let groups = b.add_const(block.summed.1, group as i64 - 1);
@@ -363,6 +373,7 @@ impl Task<'_, '_> {
                 });
             }
         });
+        amx::fill_rows(b, (self.product, self.tiling), buf, count);
         Rows {
             buf,
             start: zero,
@@ -566,14 +577,17 @@ impl Task<'_, '_> {
         let vectors = self.tiling.tile_columns / self.tiling.lanes;
         let start = self.sums.map(|sums| {
             let local = b.sub(column, block.columns.0);
-            let at = b.mul_const(row, self.tiling.n_block as i64);
+            let at = b.mul_const(row, self.tiling.sums_stride() as i64);
             (sums, b.add(at, local))
         });
+        if self.tiling.tiles {
+            return self.matrix_tile(b, block, (rows, panel), (row, height), (column, start));
+        }
         let place = |b: &mut KernelBuilder, start: ExprId, i: usize| {
             let (r, v) = (i / vectors, i % vectors);
             b.add_const(
                 start,
-                (r * self.tiling.n_block + v * self.tiling.lanes) as i64,
+                (r * self.tiling.sums_stride() + v * self.tiling.lanes) as i64,
             )
         };
         let init: Vec<ExprId> = (0..height * vectors)
@@ -607,19 +621,51 @@ impl Task<'_, '_> {
                     let at = b.index((i * self.tiling.lanes) as i64);
                     b.store(staged, at, sum);
                 }
-                b.for_range(height as i64, 1, |b, r| {
-                    let row = b.add(row, r);
-                    let at = b.mul_const(r, self.tiling.tile_columns as i64);
-                    self.write_row(
-                        b,
-                        (block.batch, row, column),
-                        staged,
-                        at,
-                        self.tiling.tile_columns,
-                    );
-                });
+                self.write_staged(b, block.batch, (row, height), column, staged);
             }
         }
+    }
+
+    /// A tile of sums by matrix tiles.
+    fn matrix_tile(
+        &self,
+        b: &mut KernelBuilder,
+        block: Block,
+        operands: (Rows<'_>, Panel),
+        (row, height): (ExprId, usize),
+        (column, start): (ExprId, Option<(BufId, ExprId)>),
+    ) {
+        let kind = amx::dot_kind(self.body.el.module, self.product);
+        let dot = (kind, &self.summed(block));
+        if let Some((buf, index)) = start {
+            let stride = self.tiling.sums_stride() as u64;
+            let place = TilePlace { buf, index, stride };
+            amx::multiply(b, dot, operands, height, (place, true));
+        }
+        if let Some(buf) = self.staged {
+            let (index, stride) = (b.index(0), self.tiling.tile_columns as u64);
+            let place = TilePlace { buf, index, stride };
+            amx::multiply(b, dot, operands, height, (place, false));
+            let row = b.add(block.rows.0, row);
+            self.write_staged(b, block.batch, (row, height), column, buf);
+        }
+    }
+
+    /// Writes a tile from memory.
+    fn write_staged(
+        &self,
+        b: &mut KernelBuilder,
+        batch: ExprId,
+        (row, height): (ExprId, usize),
+        column: ExprId,
+        staged: BufId,
+    ) {
+        let columns = self.tiling.tile_columns;
+        b.for_range(height as i64, 1, |b, r| {
+            let row = b.add(row, r);
+            let at = b.mul_const(r, columns as i64);
+            self.write_row(b, (batch, row, column), staged, at, columns);
+        });
     }
 
     /// Writes a tile from registers.
@@ -704,7 +750,7 @@ impl Task<'_, '_> {
         let step = b.index(self.tiling.tile_columns as i64);
         b.for_loop((zero, count, one), |b, local| {
             let row = b.add(block.rows.0, local);
-            let start = b.mul_const(local, self.tiling.n_block as i64);
+            let start = b.mul_const(local, self.tiling.sums_stride() as i64);
             b.for_loop((block.columns.0, block.columns.1, step), |b, column| {
                 let offset = b.sub(column, block.columns.0);
                 let at = b.add(start, offset);

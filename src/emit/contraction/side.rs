@@ -19,6 +19,7 @@ use crate::kernel::BufId;
 use crate::kernel::CmpOp;
 use crate::kernel::ExprId;
 use crate::kernel::KernelBuilder;
+use crate::kernel::Scalar;
 use crate::shape::Dims;
 use crate::shape::PrimitiveType;
 
@@ -135,7 +136,7 @@ impl<'a, 'm> Reader<'a, 'm> {
         }
     }
 
-    /// The operand as it lies in memory, when no conversion is needed.
+    /// The operand as it lies in memory, when it has the bits of the type elements are given in.
     pub(super) fn direct(&self) -> Option<Direct> {
         let Access::Plain {
             batch,
@@ -147,7 +148,9 @@ impl<'a, 'm> Reader<'a, 'm> {
         };
         let source = self.el.source(self.side.operand)?;
         let is_grouped = batch.is_empty() && self.product.batch > 1;
-        let matches = source.shape.ty == self.product.accumulator
+        let is_byte = |ty: PrimitiveType| value::register(ty) == Scalar::I8 && ty.bit_width() == 8;
+        let ty = source.shape.ty;
+        let matches = (ty == self.to || is_byte(ty) && is_byte(self.to))
             && self.product.operand_type.is_none()
             && [free, summed].iter().all(|list| is_run(list))
             && !is_grouped;

@@ -205,6 +205,15 @@ pub(super) struct Summed<'a> {
     pub(super) length: ExprId,
 }
 
+impl Summed<'_> {
+    /// Whether the length of every block is a multiple of that.
+    pub(super) fn comes_in(&self, parts: usize) -> bool {
+        self.lengths
+            .iter()
+            .all(|length| length.is_multiple_of(parts))
+    }
+}
+
 /// Carries sums through the groups of a block; each step is given its first coordinate.
 fn sum_over(
     b: &mut KernelBuilder,

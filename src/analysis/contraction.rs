@@ -111,7 +111,7 @@ pub struct Product {
 
 impl Product {
     /// The product of the transposes: the same sums with rows and columns exchanged.
-    fn exchanged(&self) -> Self {
+    pub(super) fn exchanged(&self) -> Self {
         let exchange = |&(axis, part): &(Axis, usize)| {
             let axis = match axis {
                 Axis::Batch => Axis::Batch,
@@ -156,7 +156,7 @@ pub fn hero(module: &Module, instr: InstrId) -> Option<InstrId> {
 }
 
 /// The transpose in a fusion's body that alone uses the hero, and its order of dimensions.
-fn turn(module: &Module, instr: InstrId, hero: InstrId) -> Option<(InstrId, &Dims)> {
+pub(super) fn turn(module: &Module, instr: InstrId, hero: InstrId) -> Option<(InstrId, &Dims)> {
     let Op::Fusion { body, .. } = module.instr(instr).op else {
         return None;
     };
@@ -194,6 +194,17 @@ fn operand_type(algorithm: DotAlgorithm) -> Option<PrimitiveType> {
 /// An instruction as a matrix product; `None` when it is none that tiles can compute.
 pub fn product(module: &Module, instr: InstrId) -> Option<Product> {
     let hero = hero(module, instr)?;
+    product_of(module, hero, hero == instr, turn(module, instr, hero))
+}
+
+/// A dot or convolution as a matrix product, `alone` or in a fusion, whose sums go to a transpose of
+/// that order of dimensions when there is one.
+pub(super) fn product_of(
+    module: &Module,
+    hero: InstrId,
+    alone: bool,
+    turn: Option<(InstrId, &Dims)>,
+) -> Option<Product> {
     let array = |id: InstrId| module.shape(id).as_array();
     let result = array(hero)?;
     let accumulator = accumulator(result.ty)?;
@@ -239,9 +250,9 @@ pub fn product(module: &Module, instr: InstrId) -> Option<Product> {
     };
     for side in [&mut product.lhs, &mut product.rhs] {
         let is_parameter = matches!(module.instr(side.operand).op, Op::Parameter { .. });
-        side.in_memory = hero == instr || is_parameter;
+        side.in_memory = alone || is_parameter;
     }
-    let (value, output) = match turn(module, instr, hero) {
+    let (value, output) = match turn {
         Some((value, order)) => (value, order.iter().map(|&d| product.output[d]).collect()),
         None => (hero, product.output.clone()),
     };

@@ -11,6 +11,7 @@ pub use live::Live;
 pub use live::Segment;
 
 pub mod alias;
+pub mod attention;
 pub mod call_graph;
 pub mod contraction;
 pub mod cost;

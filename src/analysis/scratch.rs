@@ -3,6 +3,7 @@
 //! Known before buffers are assigned, so that an emitter can be handed the memory. The table and the
 //! emitters are changed together.
 
+use crate::analysis::attention;
 use crate::analysis::contraction;
 use crate::hlo::InstrId;
 use crate::hlo::Module;
@@ -19,7 +20,10 @@ const SHARED: u64 = 40 * 1024;
 /// Bytes of scratch memory that the kernels of `instr` need while they run; mostly zero.
 pub fn bytes(module: &Module, instr: InstrId, target: &Target) -> u64 {
     let Some(sort) = sort_of(module, instr) else {
-        return contraction::scratch_bytes(module, instr, target);
+        return match attention::of(module, instr, target) {
+            Some(attention) => attention::scratch(&attention, module, target),
+            None => contraction::scratch_bytes(module, instr, target),
+        };
     };
     let Some((rows, size)) = sort_shape(module, sort) else {
         return 0;

@@ -5,6 +5,7 @@
 //! (prologue) and where sums are written (epilogue).
 
 mod amx;
+mod attention;
 mod dot_products;
 mod few_rows;
 mod gpu;
@@ -16,6 +17,7 @@ mod store;
 mod tile;
 mod windows;
 
+use crate::analysis;
 use crate::analysis::contraction;
 use crate::analysis::contraction::Strategy;
 use crate::analysis::grouped_conv;
@@ -30,6 +32,12 @@ use crate::target::Platform;
 /// # Errors
 /// `EMIT_UNSUPPORTED` when an op around the product cannot be emitted.
 pub fn emit(request: &KernelRequest<'_>) -> Result<Option<Emitted>> {
+    if let Some(found) = analysis::attention::of(request.module, request.instr, request.target)
+        && store::is_elementwise_after(request, found.values.value)
+        && let Some(plan) = analysis::attention::plan(&found, request.module, request.target)
+    {
+        return attention::emit(request, &found, &plan).map(Some);
+    }
     let Some(product) = contraction::product(request.module, request.instr) else {
         return Ok(None);
     };

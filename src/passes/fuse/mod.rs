@@ -30,6 +30,7 @@ impl Pass for Fuse {
     }
     fn rules(&self) -> Vec<&'static str> {
         vec![
+            "fuse-attention",
             "fuse-into-user",
             "fuse-into-hero",
             "fuse-beside",
@@ -39,7 +40,7 @@ impl Pass for Fuse {
     fn run(&self, module: &mut Module, cx: &mut PassCx<'_>) -> Result<Changed> {
         let mut changed = Changed::No;
         for comp in call_graph::control(module) {
-            let mut groups = vertical::group(module, comp, &mut cx.rewrites);
+            let mut groups = vertical::group(module, comp, cx.target, &mut cx.rewrites);
             multi_output::merge_siblings(module, &mut groups, &mut cx.rewrites);
             changed = changed.or(build::build(module, comp, &groups)?);
         }

@@ -6,8 +6,11 @@
 //! between kernels can arise; where its value is needed outside too (an extra result), the groups
 //! are searched for one.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
+use crate::analysis::attention;
 use crate::analysis::cost;
 use crate::analysis::users::Users;
 use crate::base::Arena;
@@ -28,12 +31,18 @@ use crate::passes::fuse::groups::Place;
 use crate::passes::fuse::groups::Places;
 use crate::passes::fuse::groups::ROOT_PLACE;
 use crate::passes::pass::Rewrites;
+use crate::target::Target;
 
 /// Instructions a search for a cycle looks at before it gives up.
 pub const SEARCH_LIMIT: usize = 4000;
 
 /// Groups the instructions of `comp`.
-pub fn group(module: &Module, comp: CompId, rewrites: &mut Rewrites<'_>) -> Groups {
+pub fn group(
+    module: &Module,
+    comp: CompId,
+    target: &Target,
+    rewrites: &mut Rewrites<'_>,
+) -> Groups {
     let order = &module.comps[comp].instrs;
     let mut before: IdSet<InstrId> = IdSet::new();
     for &id in order {
@@ -53,9 +62,15 @@ pub fn group(module: &Module, comp: CompId, rewrites: &mut Rewrites<'_>) -> Grou
             roles.set(id, decide::role(module, module.instr(id)));
         }
     }
+    let attention = find_attention(module, order, target, rewrites);
+    // Their places are fixed, and their kernels are shaped by the dots that end them.
+    for &id in attention.keys() {
+        roles.set(id, Role::Element);
+    }
     let mut vertical = Vertical {
         module,
         fed: IdSet::new(),
+        attention,
         groups: Groups {
             comp,
             users: Users::of(module, &[comp]),
@@ -73,8 +88,34 @@ pub fn group(module: &Module, comp: CompId, rewrites: &mut Rewrites<'_>) -> Grou
     vertical.groups
 }
 
+/// What lies between the products of attention, with the dot that ends it.
+fn find_attention(
+    module: &Module,
+    order: &[InstrId],
+    target: &Target,
+    rewrites: &mut Rewrites<'_>,
+) -> BTreeMap<InstrId, InstrId> {
+    let mut out = BTreeMap::new();
+    for &id in order {
+        let instr = module.instr(id);
+        if !matches!(instr.op, Op::Dot { .. }) || !instr.control_predecessors.is_empty() {
+            continue;
+        }
+        if let Some(found) = attention::ending_in(module, id, target)
+            && !out.contains_key(&id)
+            && !found.members.iter().any(|member| out.contains_key(member))
+            && rewrites.take("fuse-attention", module, id)
+        {
+            out.extend(found.members.into_iter().map(|member| (member, id)));
+        }
+    }
+    out
+}
+
 struct Vertical<'m> {
     module: &'m Module,
+    /// What is part of attention, with the dot that ends it.
+    attention: BTreeMap<InstrId, InstrId>,
     /// What is computed element by element from a reduction's or dot's result, and alone reads it.
     fed: IdSet<InstrId>,
     groups: Groups,
@@ -128,6 +169,17 @@ impl Vertical<'_> {
     }
 
     fn place(&mut self, id: InstrId, rewrites: &mut Rewrites<'_>) {
+        if let Some(&last) = self.attention.get(&id) {
+            for group in self.groups.of[last].clone() {
+                let place = Place {
+                    id: mix(ROOT_PLACE, last, 0),
+                    evals: self.elements(id),
+                };
+                let places = Places::from_elem(place, 1);
+                self.groups.join(self.module, id, group, places);
+            }
+            return;
+        }
         let outside = self.is_needed_outside(id);
         let consumers = self.groups.consumers(id);
         match self.groups.roles[id] {
@@ -144,6 +196,7 @@ impl Vertical<'_> {
                     [group]
                         if !outside
                             && self.may_shape(id, *group)
+                            && (!self.ends_attention(id) || self.may_follow_attention(*group))
                             && rewrites.take("fuse-into-hero", self.module, id) =>
                     {
                         self.accept(id, *group).ok().map(|places| (*group, places))
@@ -354,6 +407,18 @@ impl Vertical<'_> {
             && dims(value).is_some()
             && dims(value) == dims(*root)
             && places.is_some_and(|places| places.len() == 1 && places[0].id == ROOT_PLACE)
+    }
+
+    fn ends_attention(&self, id: InstrId) -> bool {
+        self.attention.values().any(|&last| last == id)
+    }
+
+    /// Whether what a group computes can be computed where results of attention are written: there is
+    /// no other way to emit it than with its kernel.
+    fn may_follow_attention(&self, group: GroupId) -> bool {
+        let g = &self.groups.groups[group];
+        let changes_type = |&id: &InstrId| matches!(self.instr(id).op, Op::BitcastConvert);
+        !g.roots.iter().any(|&root| self.is_packed(root)) && !g.members.keys().any(changes_type)
     }
 
     /// Whether computing `id` in each group moves fewer bytes than storing it once.

@@ -12,6 +12,7 @@ use crate::bundle::write_into;
 use crate::executable::Executable;
 use crate::executable::KernelEntry;
 use crate::executable::TargetNeeds;
+use crate::executable::ThunkKind;
 use crate::target::Platform;
 use crate::wire::executable_cpu;
 use crate::wire::executable_cpu::KernelBuffers;
@@ -123,6 +124,20 @@ fn inconsistent_executables_are_refused() {
     let mut executable = samples::cpu();
     executable.hlo.clear();
     assert!(write(&executable, ENVELOPE).is_err(), "no HLO");
+}
+
+/// Its code may load and store by instructions that fault elsewhere.
+#[test]
+fn a_kernel_is_given_no_slice_that_its_alignment_does_not_allow() {
+    let mut executable = samples::cpu();
+    let ThunkKind::Kernel(kernel) = &mut executable.thunks.0[0].kind else {
+        panic!("the sample begins with a kernel");
+    };
+    kernel.results[0].slice.offset = 4;
+    // What is written is read back first.
+    let error = write(&executable, ENVELOPE).unwrap_err();
+    let wanted = "begins at byte 4 of its allocation, which is no multiple of the 64";
+    assert!(error.notes.iter().any(|n| n.contains(wanted)), "{error:?}");
 }
 
 #[test]

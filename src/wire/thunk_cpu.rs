@@ -206,6 +206,27 @@ fn invariant_arguments(thunk: &KernelThunk) -> Vec<i64> {
         .collect()
 }
 
+/// Fails when a slice begins where the kernel's code does not expect one: its loads and stores fault
+/// there.
+fn aligned(kernel: &str, thunk: &KernelThunk, alignment: i64) -> Result<()> {
+    let alignment = u64::try_from(alignment).unwrap_or(0);
+    if !alignment.is_power_of_two() {
+        let what = "slices at multiples of";
+        return Err(bad(format!(
+            "the kernel `{kernel}` wants {what} {alignment}, no power of two"
+        )));
+    }
+    let mut slices = thunk.args.iter().chain(&thunk.results);
+    match slices.find(|s| !s.slice.offset.is_multiple_of(alignment)) {
+        None => Ok(()),
+        Some(found) => Err(bad(format!(
+            "a slice of the kernel `{kernel}` begins at byte {} of its allocation, which is no multiple of the \
+             {alignment} that the kernel relies on",
+            found.slice.offset
+        ))),
+    }
+}
+
 fn some_i64(value: i64) -> cpu::Int64Optional {
     cpu::Int64Optional {
         value,
@@ -470,7 +491,7 @@ impl Reader<'_> {
         let list = |protos: &[Vec<u8>]| -> Result<Vec<ShapedSlice>> {
             protos.iter().map(|p| self.either_slice(p)).collect()
         };
-        Ok(KernelThunk {
+        let thunk = KernelThunk {
             kernel: kernel
                 .ok_or_else(|| bad(format!("the kernel `{}` is not listed", p.kernel_name)))?,
             launch: Launch {
@@ -480,7 +501,11 @@ impl Reader<'_> {
             args: list(&p.arguments_buffers)?,
             results: list(&p.results_buffers)?,
             passing: Passing::default(),
-        })
+        };
+        let stated = p.min_alignment.filter(|stated| stated.contains_value);
+        let alignment = stated.map_or(MIN_ALIGNMENT, |stated| stated.value);
+        aligned(&p.kernel_name, &thunk, alignment)?;
+        Ok(thunk)
     }
 
     /// A kernel's buffer in either of the two forms that upstream gave the field. The old one has

@@ -161,12 +161,6 @@ pub fn op_has_side_effect(op: &Op) -> bool {
         | Op::Rng { .. }
         | Op::RngGetAndUpdateState { .. } => true,
         Op::CustomCall(call) => call.has_side_effect,
-        Op::Collective { kind, .. } => matches!(
-            kind,
-            CollectiveKind::AllReduceStart { .. }
-                | CollectiveKind::AllGatherStart { .. }
-                | CollectiveKind::CollectivePermuteStart { .. }
-        ),
         _ => false,
     }
 }
